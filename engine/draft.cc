@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "engine/comm/sends.h"
+
 namespace engine {
 namespace {
 
@@ -313,18 +315,54 @@ std::optional<Refusal> ready_draft(const Scenario& scenario, const Resources& re
   draft.host.step_per_kv_token = Seconds{0};
   if (draft.apart) {
     // Tokens go there and proposals come back: too small to count, but for the way.
-    const LinkRates& there = draft.deployed->fabric.scale_out;
-    if (there.bandwidth.value <= 0 || main.fabric.scale_out.bandwidth.value <= 0) {
+    const Deployed& there = *draft.deployed;
+    const SendWay out{main.fabric.scale_out}, back{there.fabric.scale_out};
+    if (!out.possible() || !back.possible()) {
       return Refusal{ReasonClass::links,
                      "no link joins the draft's devices with the main ones: both need "
                      "device.scale_out or cluster.scale_out"};
     }
-    draft.fixed = std::max(there.latency, main.fabric.scale_out.latency) * 2;
+    draft.fixed = std::max(sends_over(out, main.spec->device, main.calibration).line.start,
+                           sends_over(back, there.spec->device, there.calibration).line.start) *
+                  2;
   }
   main.guest.weights = weights_beside(draft, main);
   main.states = draft.tokens + 1;
   if (draft.deployed) draft.deployed->states = main.states;
   if (draft.deployed && !draft.apart && !draft.is_main) main.guest.shard = &draft.deployed->shard;
+  return std::nullopt;
+}
+
+namespace {
+
+// The point as it would be if the readers answered, too.
+Scenario with_readers_as_main(const Scenario& scenario) {
+  Scenario point = scenario;
+  const Deployment& readers = scenario.prefill.deployment;
+  static_cast<Deployment&>(point) = readers;
+  Deployment& draft = point.draft.deployment;
+  draft.device = readers.device;
+  draft.cluster = readers.cluster;
+  draft.host = readers.host;
+  // As many devices of its replica as in the main deployment, or all of them as there.
+  const std::int64_t tp = draft.parallel.tp;
+  const bool all = tp == scenario.parallel.tp;
+  const std::int64_t ep = draft.parallel.ep;
+  draft.parallel = readers.parallel;
+  if (all) return point;
+  draft.parallel.tp = std::min(tp, readers.parallel.tp);
+  draft.parallel.ep = std::min(ep, draft.parallel.tp * readers.parallel.dp);
+  return point;
+}
+
+}  // namespace
+
+std::optional<Refusal> ready_beside_readers(const Scenario& scenario, const Resources& resources,
+                                            double copies, Deployed& readers, Draft& draft) {
+  const Scenario point = with_readers_as_main(scenario);
+  if (auto problem = ready_draft(point, resources, copies, readers, draft)) return problem;
+  // Nothing is verified there, so there is one state.
+  readers.states = draft.deployed->states = 1;
   return std::nullopt;
 }
 

@@ -48,6 +48,9 @@ struct Draft {
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
 
+  // Where other devices read prompts for the main model, a model that has KV of its own beside the main one reads them there,
+  // too: its KV is carried with theirs.
+  bool reads_beside_readers() const { return deployed && !apart && !is_main; }
   DraftPlace place() const {
     if (apart) return DraftPlace::elsewhere;
     return is_main ? DraftPlace::every_stage : DraftPlace::last_stage;
@@ -65,5 +68,9 @@ double expected_over_classes(const Draft& draft, const Load& load, std::int64_t 
 // that cannot be.
 std::optional<Refusal> ready_draft(const Scenario& scenario, const Resources& resources,
                                    double copies, Deployed& main, Draft& draft);
+
+// The same beside a deployment that reads prompts for the main one.
+std::optional<Refusal> ready_beside_readers(const Scenario& scenario, const Resources& resources,
+                                            double copies, Deployed& readers, Draft& draft);
 
 }  // namespace engine

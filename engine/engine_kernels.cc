@@ -1,5 +1,6 @@
 #include "engine/engine_kernels.h"
 
+#include <algorithm>
 #include <array>
 
 #include "engine/model/mixers/mixer.h"
@@ -27,6 +28,11 @@ constexpr std::array kExceptions{
 };
 
 }  // namespace
+
+bool attention_kernels_differ(const Device& device) {
+  return std::ranges::find(kExceptions, choose_set(device), &Exception::generation) !=
+         kExceptions.end();
+}
 
 AttentionHabits attention_habits(const ServingSettings& serving, ParameterSet generation) {
   AttentionHabits habits;

@@ -14,6 +14,9 @@ struct AttentionHabits {
 };
 
 // Of an engine's settings on a device of this generation.
+// Whether it matters on a device whose attention kernels an engine runs.
+bool attention_kernels_differ(const Device& device);
+
 AttentionHabits attention_habits(const ServingSettings& serving, ParameterSet generation);
 
 // Takes an engine's kernels on a device to the shard that runs there.

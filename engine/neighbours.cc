@@ -34,10 +34,6 @@ std::optional<Refusal> neighbour_problem(const Scenario& scenario) {
   if (drafts_apart(scenario)) {
     return unsupported("a draft on other devices than the two models share is not modelled");
   }
-  if (scenario.sharing.swap && scenario.speculation.on()) {
-    return unsupported(
-        "speculation with sharing.swap is not modelled: a draft's weights would come, too");
-  }
   if (scenario.sharing.swap && scenario.sharing.mode != SharingMode::time_slices) {
     return unsupported(
         fmt::format("sharing.swap needs models that take turns (sharing.mode: time_slices); under "
@@ -80,12 +76,24 @@ Scenario as_neighbour(const Scenario& scenario) {
   return alone;
 }
 
+// A draft lies on the same devices.
+void set_device(Scenario& alone, const Device& device) {
+  alone.device = device;
+  if (alone.draft.present) alone.draft.deployment.device = device;
+}
+
 void give_part(Scenario& alone, const SharingSettings& sharing, double share, double memory) {
-  alone.device = part_of(alone.device, share, sharing.mode);
+  Device device = part_of(alone.device, share, sharing.mode);
   if (sharing.mode != SharingMode::mig && !sharing.swap) {
-    alone.device.memory_capacity = alone.device.memory_capacity * memory;
+    device.memory_capacity = device.memory_capacity * memory;
   }
-  if (alone.draft.present) alone.draft.deployment.device = alone.device;
+  set_device(alone, device);
+}
+
+void give_memory(Scenario& alone, Bytes memory) {
+  Device device = alone.device;
+  device.memory_capacity = memory;
+  set_device(alone, device);
 }
 
 // Prompts that a prefill deployment reads, for a draft, too, and encoders that are not the main deployment's replicas.
@@ -263,14 +271,14 @@ void slow_down_at_capacity(Side& main, Side& other, const SharingSettings& shari
   }
 }
 
-// A served load on devices that two models have in turns, weights coming from the host at each: KV caches stay, so these share
-// what the larger model leaves. False where that is not enough for one of them.
-bool take_turns(Side& main, Side& other, const SharingSettings& sharing, const CopyLine& from_host,
-                const EvaluateAlone& evaluate, Outcome& outcome) {
+// A served load on devices that two models have in turns, weights, a draft's among them, coming from the host at each: KV caches
+// stay, so these share what the larger model leaves. False where that is not enough for one of them.
+bool take_turns(Side& main, Side& other, const SharingSettings& sharing,
+                const MessageLine& from_host, const EvaluateAlone& evaluate, Outcome& outcome) {
   const Bytes mine = main.on_part.metrics.weights, theirs = other.on_part.metrics.weights;
   const Bytes left = main.part.device.memory_capacity - std::max(mine, theirs);
-  main.part.device.memory_capacity = mine + left * sharing.memory;
-  other.part.device.memory_capacity = theirs + left * (1 - sharing.memory);
+  give_memory(main.part, mine + left * sharing.memory);
+  give_memory(other.part, theirs + left * (1 - sharing.memory));
   const double to_main = (from_host.of(main.on_part.metrics.weights) + sharing.switch_time).value;
   const double to_other = (from_host.of(other.on_part.metrics.weights) + sharing.switch_time).value;
   const double turn = 2 * sharing.slice.value * sharing.share;
@@ -293,7 +301,7 @@ bool has_neighbour(const Scenario& scenario) {
          (scenario.task == Task::step || scenario.task == Task::serve);
 }
 
-void evaluate_neighbours(const Scenario& scenario, const CopyLine& from_host,
+void evaluate_neighbours(const Scenario& scenario, const MessageLine& from_host,
                          const EvaluateAlone& evaluate, Outcome& outcome) {
   const SharingSettings& sharing = scenario.sharing;
   if (auto problem = neighbour_problem(scenario)) return outcome.refuse(std::move(*problem));

@@ -35,7 +35,7 @@ using EvaluateAlone =
 // Task serve: each is slowed down by the share of the time in which the other has a step to run, which is found by turns
 // until both agree. So either meets the other's mean, not its bursts. Where weights are swapped, turns are long: they go by the
 // clock, and requests wait for theirs; `from_host` brings the weights.
-void evaluate_neighbours(const Scenario& scenario, const CopyLine& from_host,
+void evaluate_neighbours(const Scenario& scenario, const MessageLine& from_host,
                          const EvaluateAlone& evaluate, Outcome& outcome);
 
 }  // namespace engine

@@ -64,6 +64,14 @@ struct LinkRates {
   bool operator==(const LinkRates&) const = default;
 };
 
+// Messages over a link, one after the other: what each takes however small it is, and what each byte adds.
+struct MessageLine {
+  Seconds start;
+  double seconds_per_byte = 0;
+
+  Seconds of(Bytes bytes) const { return start + Seconds{bytes.value * seconds_per_byte}; }
+};
+
 inline LinkRates rates_of(const Link& link) {
   return {link.topology, link.bandwidth, link.latency, link.devices, link.in_network_reduction};
 }

@@ -64,7 +64,8 @@ KernelTime copy_time(const Copy& op, const Device& device, const Calibration* ca
                           calibration);
 }
 
-CopyLine copies_over(const LinkRates& link, const Device& device, const Calibration* calibration) {
+MessageLine copies_over(const LinkRates& link, const Device& device,
+                        const Calibration* calibration) {
   const auto* set = copies_set(Direction::host_to_device, device, calibration);
   if (set == nullptr) return {device.launch_latency + link.latency, 1 / link.bandwidth.value};
   return {Seconds{set->fit.floor * 1e-6}, 1 / (link.bandwidth.value * set->fit.link_share)};

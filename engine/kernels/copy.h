@@ -10,15 +10,8 @@ namespace engine {
 KernelTime copy_time(const Copy& op, const Device& device,
                      const Calibration* calibration = nullptr);
 
-// Copies to a device, one after the other: what each takes however small it is, and what each byte adds.
-struct CopyLine {
-  Seconds start;
-  double seconds_per_byte = 0;
-
-  Seconds of(Bytes bytes) const { return start + Seconds{bytes.value * seconds_per_byte}; }
-};
-
-// Over the link to the host, of which copies reach what they were measured to reach.
-CopyLine copies_over(const LinkRates& link, const Device& device, const Calibration* calibration);
+// Copies to a device over the link to the host, of which copies reach what they were measured to reach.
+MessageLine copies_over(const LinkRates& link, const Device& device,
+                        const Calibration* calibration);
 
 }  // namespace engine

@@ -38,6 +38,11 @@ std::string beside(const Leaf& leaf, std::string_view path) {
   return table.find_leaf(there) >= 0 || table.find_section(there) >= 0 ? there : std::string(path);
 }
 
+// Of the leaf's deployment, where that is not the main one.
+std::string path_for(const Leaf& leaf, std::string_view path) {
+  return leaf.of_main >= 0 ? beside(leaf, path) : std::string(path);
+}
+
 bool can_hold(const UseCondition& condition, std::string_view path, const CanBe& can_be) {
   const std::vector<int> leaves = leaves_at(path);
   const auto among_names = [&condition, &leaves](double code) {
@@ -46,21 +51,43 @@ bool can_hold(const UseCondition& condition, std::string_view path, const CanBe&
   };
   switch (condition.kind) {
     case Kind::named:
-      return can_be(leaves.front(), among_names);
+      return can_be.value(leaves.front(), among_names);
     case Kind::above:
-      return can_be(leaves.front(), [&](double value) { return value > condition.bound; });
+      return can_be.value(leaves.front(), [&](double value) { return value > condition.bound; });
     case Kind::switched_on:
     case Kind::set:
-      return std::ranges::any_of(
-          leaves, [&](int leaf) { return can_be(leaf, [](double value) { return value != 0; }); });
+      return std::ranges::any_of(leaves, [&](int leaf) {
+        return can_be.value(leaf, [](double value) { return value != 0; });
+      });
     case Kind::zero:
-      return std::ranges::all_of(
-          leaves, [&](int leaf) { return can_be(leaf, [](double value) { return value == 0; }); });
+      return std::ranges::all_of(leaves, [&](int leaf) {
+        return can_be.value(leaf, [](double value) { return value == 0; });
+      });
+    case Kind::follows:
+      break;
   }
   return true;
 }
 
 }  // namespace
+
+std::vector<int> leaves_behind(const UseCondition& condition, int leaf) {
+  std::vector<int> leaves;
+  for (const std::string_view path : condition.names) {
+    const std::vector<int> there = leaves_at(path_for(leaf_at(leaf), path));
+    leaves.insert(leaves.end(), there.begin(), there.end());
+  }
+  return leaves;
+}
+
+bool holds_in(const Scenario& scenario, const UseCondition& condition, int leaf) {
+  const std::string& path = leaf_at(leaf).path;
+  const Deployment* deployment = &scenario;
+  each_role(scenario, [&](std::string_view name, const Role& role) {
+    if (leaf_at(leaf).of_main >= 0 && path.starts_with(name)) deployment = &role.deployment;
+  });
+  return condition.fact(scenario, *deployment);
+}
 
 std::span<const LeafUse> leaf_uses() {
   static const std::vector<LeafUse> uses = leaf_use_rules();
@@ -131,6 +158,7 @@ const LeafUse* why_inert(int number, const CanBe& can_be) {
         // It serves, whatever the main deployment does.
         return std::ranges::find(condition.names, "serve") != condition.names.end();
       }
+      if (condition.kind == Kind::follows) return can_be.fact(condition, number);
       const std::string path =
           concern.of_role ? beside(leaf, condition.path) : std::string(condition.path);
       return can_hold(condition, path, can_be);
@@ -155,16 +183,22 @@ const ValueUse* why_another(int number, double value, const CanBe& can_be) {
 
 bool task_reads(Task task, int leaf) {
   static const int task_leaf = leaf_table().find_leaf("task");
-  return why_inert(leaf, [task](int other, const std::function<bool(double)>& predicate) {
-           return other != task_leaf || predicate(double(task));
-         }) == nullptr;
+  const auto value = [task](int other, const std::function<bool(double)>& predicate) {
+    return other != task_leaf || predicate(double(task));
+  };
+  const auto fact = [](const UseCondition&, int) { return true; };
+  return why_inert(leaf, CanBe{value, fact}) == nullptr;
 }
 
 const LeafUse* why_inert(int leaf, const Scenario& scenario) {
-  return why_inert(leaf, [&](int other, const std::function<bool(double)>& predicate) {
+  const auto value = [&](int other, const std::function<bool(double)>& predicate) {
     const Leaf& entry = leaf_table().leaves[std::size_t(other)];
     return predicate(condition_value(get_leaf(scenario, entry)));
-  });
+  };
+  const auto fact = [&](const UseCondition& condition, int of) {
+    return holds_in(scenario, condition, of);
+  };
+  return why_inert(leaf, CanBe{value, fact});
 }
 
 }  // namespace engine

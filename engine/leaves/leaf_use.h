@@ -20,11 +20,15 @@ struct UseCondition {
     above,        // a number above this bound
     zero,         // a leaf, or every leaf of a section, that is zero
     set,          // a leaf, or some leaf of a section, that is not zero
+    follows,      // a fact that follows from the leaves and sections in `names`
   };
   std::string_view path;
   Kind kind = Kind::named;
   std::vector<std::string_view> names = {};
   double bound = 0;
+  // About one deployment of a scenario.
+  using Fact = bool (*)(const Scenario&, const Deployment&);
+  Fact fact = nullptr;
 };
 
 // The leaf or section at `path` counts only where one of the conditions holds; without conditions, nowhere.
@@ -43,9 +47,18 @@ std::span<const LeafUse> leaf_uses();
 // Whether an entry is about a leaf: its path is the leaf's or that of a section around it.
 bool concerns(const LeafUse& use, std::string_view leaf_path);
 
-// Whether the leaf of this number can have a value of which the predicate holds. Enumerations are their
-// numbers, booleans 0 or 1, texts 0 where they are empty and 1 elsewhere.
-using CanBe = std::function<bool(int leaf, const std::function<bool(double)>& predicate)>;
+// What can be in some point.
+struct CanBe {
+  // Whether the leaf of this number can have a value of which the predicate holds. Enumerations are their
+  // numbers, booleans 0 or 1, texts 0 where they are empty and 1 elsewhere.
+  std::function<bool(int leaf, const std::function<bool(double)>& predicate)> value;
+  // Whether a condition that is a fact can hold for the deployment that the leaf of this number belongs to.
+  std::function<bool(const UseCondition& condition, int leaf)> fact;
+};
+
+// The leaves that such a fact follows from, for the deployment of a leaf, and whether it holds in a scenario.
+std::vector<int> leaves_behind(const UseCondition& condition, int leaf);
+bool holds_in(const Scenario& scenario, const UseCondition& condition, int leaf);
 
 // The first entry that keeps the leaf from counting whatever it can be, or null.
 const LeafUse* why_inert(int leaf, const CanBe& can_be);

@@ -4,6 +4,7 @@
 #include "engine/hardware/link.h"
 #include "engine/leaves/leaf_use_rules.h"
 #include "engine/leaves/leaf_use_words.h"
+#include "engine/tasks/handover.h"
 
 namespace engine {
 
@@ -44,6 +45,13 @@ std::vector<LeafUse> link_uses() {
        "cluster.scale_out.topology is none (this cluster has links of its own in "
        "cluster.scale_out)",
        {is("cluster.scale_out.topology", {"none"}), on("draft.present")}},
+      {"transfer.rails",
+       "KV caches leave a node over its adapters (transfer.link states no other link, and the two "
+       "deployments do not share a node)",
+       {follows(
+           {"task", "device", "cluster", "parallel", "serving.replicas", "prefill",
+            "transfer.link"},
+           [](const Scenario& scenario, const Deployment&) { return leaves_a_node(scenario); })}},
       {"cluster.oversubscription",
        "there are pods (cluster.pod_nodes)",
        {above("cluster.pod_nodes", 0)}},

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/engine_kernels.h"
 #include "engine/leaves/leaf_use_words.h"
 
 namespace engine {
@@ -189,6 +190,16 @@ std::vector<LeafUse> serving_uses() {
       {"serving.four_bit_experts", "the model has experts", {above("model.moe.experts", 0)}},
       {"serving.four_bit_experts", "quant.weights is fp4", {is("quant.weights", {"fp4"})}},
       {"serving.context", "parallel.cp is above 1", {above("parallel.cp", 1)}},
+      {"serving.attention",
+       "the device has synchronous matrix instructions (device.architecture; Ampere, Ada, and "
+       "Blackwell of workstations), for which FlashAttention has other kernels",
+       {follows({"device.architecture"},
+                [](const Scenario&, const Deployment& on) {
+                  return attention_kernels_differ(on.device);
+                })}},
+      {"serving.attention",
+       "serving.mixed_attention or serving.decode_parts is auto",
+       {is("serving.mixed_attention", {"auto"}), is("serving.decode_parts", {"auto"})}},
       {"serving.chunk",
        "serving.policy is sarathi or sglang",
        {is("serving.policy", {"sarathi", "sglang"})}},

@@ -27,6 +27,10 @@ inline UseCondition set(std::string_view path) {
   return {.path = path, .kind = UseCondition::Kind::set};
 }
 
+inline UseCondition follows(Names from, UseCondition::Fact fact) {
+  return {.path = "", .kind = UseCondition::Kind::follows, .names = std::move(from), .fact = fact};
+}
+
 inline LeafUse of_task(std::string_view path, std::string_view where, Names tasks) {
   return {path, where, {is("task", std::move(tasks))}};
 }

@@ -15,6 +15,7 @@ void KvPool::reset(std::int64_t blocks, std::int64_t block_size, bool prefix_cac
   kept_for_ = now_ = 0;
   expires_ = false;
   state_blocks_ = 0;
+  late_place_ = -1;
   empty_out();
   holders_ = nullptr;
   tier_ = other_tier_ = nullptr;
@@ -40,6 +41,7 @@ void KvPool::lose_all() {
       if (!extent.own) holders_->change(extent.key, number_, extent.blocks, 0);
     });
   }
+  expect_to_take_nothing();
   empty_out();
 }
 
@@ -47,8 +49,9 @@ void KvPool::tell(const Extent& extent, std::int64_t blocks) {
   if (extent.own) return;
   if (holders_ != nullptr) holders_->change(extent.key, number_, extent.blocks, blocks);
   if (tier_ != nullptr && (copies_at_once_ ? blocks > extent.blocks : blocks < extent.blocks)) {
-    tier_->store(extent.key, std::max(blocks, extent.blocks));
-    if (other_tier_ != nullptr) other_tier_->store(extent.key, std::max(blocks, extent.blocks));
+    const std::int64_t most = std::max<std::int64_t>(blocks, extent.blocks);
+    tier_->store(extent.key, most);
+    if (other_tier_ != nullptr) other_tier_->store(extent.key, most);
   }
 }
 
@@ -63,7 +66,8 @@ void KvPool::look_below(std::span<const PrefixExtent> prefix, std::int64_t most_
   for (const PrefixExtent& part : prefix) {
     const std::int64_t wanted = blocks_to_share(part, start, most_tokens);
     const std::int32_t index = table_.find(part.key);
-    const std::int64_t here = index < 0 ? 0 : std::min(extents_[std::size_t(index)].blocks, wanted);
+    const std::int64_t here =
+        index < 0 ? 0 : std::min<std::int64_t>(extents_[std::size_t(index)].blocks, wanted);
     std::int64_t found = here;
     for (std::size_t i = 0; i < kTiers; ++i) {
       if (tiers[i] == nullptr || !tiers[i]->exists()) continue;
@@ -211,7 +215,7 @@ void KvPool::let_go(const KvHolding& holding, bool pinned) {
   }
 }
 
-std::int64_t KvPool::Extent::reach_without(std::int64_t held) const {
+std::int32_t KvPool::Extent::reach_without(std::int64_t held) const {
   if (held < reach || longest > 1) return reach;
   return less.empty() ? 0 : *std::max_element(less.begin(), less.end());
 }
@@ -220,7 +224,7 @@ void KvPool::add_holder(std::int32_t index, std::int64_t blocks) {
   uses_ += blocks;
   Extent& extent = extents_[std::size_t(index)];
   if (blocks < extent.reach) {
-    extent.less.push_back(blocks);
+    extent.less.push_back(std::int32_t(blocks));
     return;
   }
   // One without a whole block is listed, too: what follows is found by way of it.
@@ -231,7 +235,7 @@ void KvPool::add_holder(std::int32_t index, std::int64_t blocks) {
     }
     idle_ -= blocks - extent.reach;
     held_ += blocks - extent.reach;
-    extent.reach = blocks;
+    extent.reach = std::int32_t(blocks);
     extent.longest = 0;
   }
   ++extent.longest;
@@ -246,13 +250,13 @@ void KvPool::remove_holder(std::int32_t index, std::int64_t blocks, bool pinned)
     extent.less.pop_back();
     return;
   }
-  const std::int64_t rest = extent.reach_without(blocks);
+  const std::int32_t rest = extent.reach_without(blocks);
   if (--extent.longest > 0) return;
   const std::int64_t freed = extent.reach - rest;
   idle_ += freed;
   held_ -= freed;
   extent.reach = rest;
-  if (!extent.less.empty()) extent.longest = std::erase(extent.less, rest);
+  if (!extent.less.empty()) extent.longest = std::int32_t(std::erase(extent.less, rest));
   if (extent.state.at > 0 && extent.state.at <= blocks) list_state(index, pinned);
   if (freed > 0 || extent.blocks == 0) add_piece(index, freed, pinned);
 }

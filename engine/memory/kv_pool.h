@@ -24,6 +24,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/base/fetch_lines.h"
@@ -108,6 +109,14 @@ class KvPool {
   void take(std::int64_t blocks) {
     if (blocks > oldest_) return take_from_cache(blocks);
     oldest_ -= blocks;
+  }
+  // Tiers below hear that those of the cache were used then, later than others were.
+  void take_late(std::int64_t blocks, UseMoment then);
+  // Blocks that can be taken without anything new to tiers below: those before any cache, and the oldest piece of it where the
+  // tier has all of its extent. That it was used may be told later, until one is asked again or expects to take nothing.
+  std::int64_t expect_to_take_late();
+  void expect_to_take_nothing() {
+    if (late_place_ >= 0) tier_->expect_no_more(std::exchange(late_place_, -1));
   }
   // Nobody finds anything in them. From now on they are the youngest.
   void give(std::int64_t blocks) { (any_listed_ ? younger_ : oldest_) += blocks; }
@@ -212,35 +221,37 @@ class KvPool {
   std::int64_t evicted() const { return evicted_; }
 
  private:
-  struct Extent {
+  // In one line of memory: with many replicas every line has to be fetched anew.
+  struct alignas(64) Extent {
     std::uint64_t key = 0;
-    std::int64_t blocks = 0;         // there now: its end goes first
-    std::int64_t reach = 0;          // of these, those that the longest holder holds
-    std::int64_t longest = 0;        // holders of as many
-    std::vector<std::int64_t> less;  // blocks of each holder of fewer
+    std::vector<std::int32_t> less;  // blocks of each holder of fewer than the longest
+    std::int32_t blocks = 0;         // there now: its end goes first
+    std::int32_t reach = 0;          // of these, those that the longest holder holds
+    std::int32_t longest = 0;        // holders of as many
     // Of its pieces, the youngest, which begins where the last holder ends; -1: none is listed.
     std::int32_t nearest = -1;
     std::int32_t state_piece = -1;  // likewise of its state
-    bool own = false;               // of one sequence: nobody else asks for it
     KeptState state;                // where one is kept: nobody holds its blocks
+    bool own = false;               // of one sequence: nobody else asks for it
 
     std::int64_t unused() const { return blocks - reach; }
     // What `reach` falls to when a holder of `held` blocks leaves.
-    std::int64_t reach_without(std::int64_t held) const;
+    std::int32_t reach_without(std::int64_t held) const;
   };
+  static_assert(sizeof(Extent) == 64);
 
   // Blocks of an extent that nobody holds, which came free together, or its state.
-  struct Piece {
+  struct alignas(32) Piece {
     std::int32_t extent = -1;
+    std::int32_t blocks = 0;
     std::int32_t before = -1, after = -1;  // by age
     std::int32_t further = -1;             // of the same extent, beyond it, and older
-    std::int64_t blocks = 0;
+    bool pinned = false;                   // one of those that are given up last
+    bool state = false;
     // Free blocks that are not cache, between the piece before and this one.
     std::int64_t just_older = 0;
-    double used = 0;      // until then by somebody
-    bool pinned = false;  // one of those that are given up last
-    bool state = false;
   };
+  static_assert(sizeof(Piece) == 32);
 
   void empty_out();
   // Blocks that are full when a sequence reaches `end` and were not at `start`.
@@ -251,7 +262,7 @@ class KvPool {
   void take_from_cache(std::int64_t blocks);
   void set_blocks(Extent& extent, std::int64_t blocks) {
     if (holders_ != nullptr || tier_ != nullptr) tell(extent, blocks);
-    extent.blocks = blocks;
+    extent.blocks = std::int32_t(blocks);
   }
   // Those who follow what is held hear that an extent is about to have so many blocks.
   void tell(const Extent& extent, std::int64_t blocks);
@@ -266,7 +277,8 @@ class KvPool {
     const std::int32_t index = table_.find(part.key);
     if (index < 0) return false;
     const Extent& extent = extents_[std::size_t(index)];
-    match.last = std::min(extent.blocks, blocks_to_share(part, start, most_tokens));
+    match.last =
+        std::min<std::int64_t>(extent.blocks, blocks_to_share(part, start, most_tokens));
     match.blocks += match.last;
     match.idle += std::max<std::int64_t>(0, match.last - extent.reach);
     ++match.extents;
@@ -333,6 +345,7 @@ class KvPool {
   void free_piece(std::int32_t piece);
   void unlink(std::int32_t piece);
   void link_last(std::int32_t piece);
+  void note_use(std::int32_t piece);
 
   // What every step asks for stands together, in one line of memory.
   std::int64_t total_ = 0, block_size_ = 1;
@@ -354,6 +367,7 @@ class KvPool {
   std::vector<Piece> pieces_;
   std::int32_t piece_count_ = 0;    // likewise
   std::int32_t unused_piece_ = -1;  // a list through `after`
+  std::vector<double> used_;        // when somebody last used each piece, where cache expires
   struct UseOrder {
     std::int32_t first = -1, last = -1;
   };
@@ -366,6 +380,7 @@ class KvPool {
   std::int32_t number_ = 0;           // and its number there
   KvTier* tier_ = nullptr;            // below it, if there is one,
   bool copies_at_once_ = false;       // and when it gets a copy
+  std::int32_t late_place_ = -1;      // there, of the extent that it hears of late; -1: of none
   KvTier* other_tier_ = nullptr;      // that gets one, too, at once
 };
 

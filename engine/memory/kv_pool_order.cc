@@ -24,10 +24,30 @@ void KvPool::take_from_cache(std::int64_t blocks) {
       give_up_state(piece.extent);
       continue;
     }
-    const std::int64_t given = std::min(missing, piece.blocks);
+    const std::int64_t given = std::min<std::int64_t>(missing, piece.blocks);
     missing -= given;
     give_up(first, given);
   }
+}
+
+void KvPool::take_late(std::int64_t blocks, UseMoment then) {
+  if (!tier_->is_shared()) return take(blocks);
+  const UseMoment now = tier_->set_moment(then);
+  take(blocks);
+  tier_->set_moment(now);
+}
+
+std::int64_t KvPool::expect_to_take_late() {
+  const Piece* const first = any_listed_ ? &pieces_[std::size_t(by_age_.first)] : nullptr;
+  const Extent* const extent = first != nullptr ? &extents_[std::size_t(first->extent)] : nullptr;
+  const bool as_before = late_place_ >= 0 && extent != nullptr &&
+                         tier_->has_at(late_place_, extent->key, extent->blocks);
+  if (!as_before) {
+    expect_to_take_nothing();
+    if (extent == nullptr || extent->own) return oldest_;
+    late_place_ = tier_->expect_uses(extent->key, extent->blocks);
+  }
+  return oldest_ + (late_place_ >= 0 && !first->state ? first->blocks : 0);
 }
 
 void KvPool::give_up(std::int32_t index, std::int64_t blocks) {
@@ -37,7 +57,7 @@ void KvPool::give_up(std::int32_t index, std::int64_t blocks) {
   set_blocks(extent, extent.blocks - blocks);
   idle_ -= blocks;
   evicted_ += blocks;
-  piece.blocks -= blocks;
+  piece.blocks -= std::int32_t(blocks);
   if (piece.blocks > 0) return;
   check(piece.further < 0, "the end of an extent is given up first");
   std::int32_t* nearer = &extent.nearest;
@@ -52,7 +72,7 @@ void KvPool::drop_unused(double now) {
   now_ = now;
   for (std::int32_t first; (first = by_age_.first) >= 0;) {
     const Piece& oldest = pieces_[std::size_t(first)];
-    if (oldest.used + kept_for_ > now) return;
+    if (used_[std::size_t(first)] + kept_for_ > now) return;
     if (oldest.state) {
       give_up_state(oldest.extent);
       continue;
@@ -64,7 +84,7 @@ void KvPool::drop_unused(double now) {
 
 double KvPool::next_to_expire() const {
   if (!expires_ || !any_listed_) return std::numeric_limits<double>::infinity();
-  return pieces_[std::size_t(by_age_.first)].used + kept_for_;
+  return used_[std::size_t(by_age_.first)] + kept_for_;
 }
 
 void KvPool::take_back(std::uint64_t key) {
@@ -98,7 +118,7 @@ void KvPool::unlist_nearest(Extent& extent, std::int64_t blocks) {
     const std::int32_t index = extent.nearest;
     Piece& piece = pieces_[std::size_t(index)];
     if (piece.blocks > blocks) {
-      piece.blocks -= blocks;
+      piece.blocks -= std::int32_t(blocks);
       return;
     }
     blocks -= piece.blocks;
@@ -141,7 +161,7 @@ std::int32_t KvPool::new_piece(std::int32_t extent, std::int64_t blocks) {
     index = piece_count_++;
     if (pieces_.size() < std::size_t(piece_count_)) pieces_.emplace_back();
   }
-  pieces_[std::size_t(index)] = {.extent = extent, .blocks = blocks};
+  pieces_[std::size_t(index)] = {.extent = extent, .blocks = std::int32_t(blocks)};
   return index;
 }
 
@@ -178,10 +198,15 @@ void KvPool::unlink(std::int32_t index) {
   }
 }
 
+void KvPool::note_use(std::int32_t index) {
+  if (used_.size() < pieces_.size()) used_.resize(pieces_.size());
+  used_[std::size_t(index)] = now_;
+}
+
 // It is the youngest.
 void KvPool::link_last(std::int32_t index) {
   Piece& piece = pieces_[std::size_t(index)];
-  piece.used = now_;
+  if (expires_) note_use(index);
   UseOrder& order = order_of(piece);
   piece.before = order.last;
   piece.after = -1;

@@ -55,7 +55,8 @@ void KvPool::keep_state(const Reached& reached, const KvHolding& holding) {
   // Before its last token, which is computed anew where a prompt ends with it; in an extent of one block that is its end.
   const std::int64_t whole = full_blocks(reached.start, reached.end);
   const std::int64_t before_last = full_blocks(reached.start, reached.end - 1);
-  const KeptState state{std::max(before_last, std::min<std::int64_t>(whole, 1)), reached.known};
+  const KeptState state{std::int32_t(std::max(before_last, std::min<std::int64_t>(whole, 1))),
+                        reached.known};
   Extent& extent = extents_[std::size_t(reached.extent)];
   if (state.at <= extent.state.at) return;
   if (!reached.known) drop_earlier_states(holding, reached.extent);

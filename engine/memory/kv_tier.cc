@@ -1,6 +1,7 @@
 #include "engine/memory/kv_tier.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace engine {
 
@@ -11,6 +12,7 @@ void KvTier::reset(std::int64_t blocks, std::int64_t state_blocks) {
   extents_.clear();
   unused_.clear();
   first_ = last_ = -1;
+  now_ = {};
   if (exists()) places_.clear();
 }
 
@@ -26,12 +28,18 @@ std::int32_t KvTier::add(std::uint64_t key) {
   return index;
 }
 
-void KvTier::link_last(std::int32_t index) {
+// It is the last, but for those whose use was told before and is later.
+void KvTier::link(std::int32_t index) {
+  std::int32_t before = last_, after = -1;
+  while (before >= 0 && now_ < extents_[std::size_t(before)].used) {
+    after = std::exchange(before, extents_[std::size_t(before)].before);
+  }
   Extent& extent = extents_[std::size_t(index)];
-  extent.before = last_;
-  extent.after = -1;
-  (last_ >= 0 ? extents_[std::size_t(last_)].after : first_) = index;
-  last_ = index;
+  extent.used = now_;
+  extent.before = before;
+  extent.after = after;
+  (before >= 0 ? extents_[std::size_t(before)].after : first_) = index;
+  (after >= 0 ? extents_[std::size_t(after)].before : last_) = index;
 }
 
 void KvTier::unlink(std::int32_t index) {
@@ -40,16 +48,34 @@ void KvTier::unlink(std::int32_t index) {
   (extent.after >= 0 ? extents_[std::size_t(extent.after)].before : last_) = extent.before;
 }
 
+void KvTier::use(std::int32_t index) {
+  UseMoment& used = extents_[std::size_t(index)].used;
+  if (now_ < used) return;
+  if (index == last_) {
+    used = now_;
+    return;
+  }
+  unlink(index);
+  link(index);
+}
+
+std::int32_t KvTier::expect_uses(std::uint64_t key, std::int64_t blocks) {
+  const std::int32_t place = places_.find(key);
+  if (place < 0 || extents_[std::size_t(place)].blocks < blocks) return -1;
+  ++extents_[std::size_t(place)].late_users;
+  return place;
+}
+
 void KvTier::store(std::uint64_t key, std::int64_t blocks, KeptState state) {
   blocks = std::min(blocks, total_);
   if (blocks <= 0) return;
   std::int32_t index = places_.find(key);
   if (index < 0) {
     index = add(key);
+    link(index);
   } else {
-    unlink(index);
+    use(index);
   }
-  link_last(index);
   Extent& stored = extents_[std::size_t(index)];
   used_ += std::max<std::int64_t>(0, blocks - stored.blocks);
   stored.blocks = std::max(stored.blocks, blocks);
@@ -57,8 +83,14 @@ void KvTier::store(std::uint64_t key, std::int64_t blocks, KeptState state) {
     if (stored.state.at == 0) used_ += state_blocks_;
     stored.state = state;
   }
-  while (used_ > total_) {
+  while (used_ > total_ && !asks_) {
     const std::int32_t first = first_;
+    if (extents_[std::size_t(first)].late_users > 0 && is_shared()) {
+      asks_ = true;
+      ask_for_uses_();
+      asks_ = false;
+      continue;
+    }
     Extent& oldest = extents_[std::size_t(first)];
     if (lower_ != nullptr) lower_->store(oldest.key, oldest.blocks, oldest.state);
     if (oldest.state.at > 0) {
@@ -85,9 +117,7 @@ void KvTier::drop_state(std::uint64_t key) {
 
 void KvTier::touch(std::uint64_t key) {
   const std::int32_t index = exists() ? places_.find(key) : -1;
-  if (index < 0) return;
-  unlink(index);
-  link_last(index);
+  if (index >= 0) use(index);
 }
 
 }  // namespace engine

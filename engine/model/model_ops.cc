@@ -12,6 +12,16 @@
 namespace engine {
 namespace {
 
+// A value on its way to all devices. TensorRT-LLM and vLLM make inputs narrow before where one scale does for a token, and where
+// groups are as small as matrix units take them (NVFP4, MXFP8), whose scales travel, too. Inputs in the blocks of DeepSeek's fp8
+// travel in 16 bits and are made narrow where they arrive.
+double gathered_bytes(const Quantization& quant) {
+  const Dtype format = quant.activations;
+  if (quant.group > kLargestBlock) return bytes_of(format);
+  const bool small = format == Dtype::fp4 || (format == Dtype::fp8 && quant.group <= 32);
+  return small ? bytes_of(format) + scale_bytes(format, quant.group) : kActivationBytes;
+}
+
 // What every model has around its mixers: embedding, norms, MLPs, experts, logits.
 struct Builder : OpBuilder {
   void embedding() const {
@@ -93,9 +103,6 @@ struct Builder : OpBuilder {
     // Tokens of every replica that shares these experts meet here.
     const bool exchange = shard.expert_replicas > 1;
     const bool gathered = exchange && shard.expert_travel == ExpertTravel::gathered;
-    // Dispatch sends matrix inputs, which may be narrower; combine returns 16 bits. What is gathered is made narrow before only
-    // where one scale does for all of a token.
-    const bool wide = gathered && shard.quant.group <= kLargestBlock;
     ExpertExchange travel{
         .way = ExpertExchange::Way::dispatch,
         // Devices that share a layer's attention share the sending, too.
@@ -109,7 +116,8 @@ struct Builder : OpBuilder {
         .groups = moe.groups,
         .top_groups = moe.top_groups,
         .ranks = shard.parallel.ep,
-        .value_bytes = wide ? kActivationBytes : bytes_of(shard.quant.activations),
+        // Dispatch sends matrix inputs, which may be narrower; combine returns 16 bits.
+        .value_bytes = gathered ? gathered_bytes(shard.quant) : bytes_of(shard.quant.activations),
         .kernels = exchange_kernels()};
     if (exchange) {
       ops.add(OpName::expert_dispatch, gathered ? Family::all_gather : Family::all_to_all, layers,

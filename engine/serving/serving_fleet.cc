@@ -137,7 +137,12 @@ void ServingSim::abandon(std::size_t index, RequestSource& source) {
   const bool all = std::all_of(first, first + std::ptrdiff_t(size), [](const Replica& replica) {
     return replica.halted() && replica.at_rest();
   });
-  if (all && !pool.failures.under_repair(unit)) pool.failures.went_down(unit, now_);
+  if (!all || pool.failures.under_repair(unit)) return;
+  pool.failures.went_down(unit, now_);
+  // Some came to rest sooner: while the steps of the others went on, they were not down.
+  for (auto replica = first; replica != first + std::ptrdiff_t(size); ++replica) {
+    replica->waited_at_rest(now_);
+  }
 }
 
 void ServingSim::move_on(std::size_t index, const Replica::Stranded& stranded,

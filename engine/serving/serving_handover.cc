@@ -134,6 +134,7 @@ void ServingSim::ship(std::size_t index, std::int32_t slot) {
 void ServingSim::load_from_below(std::size_t index) {
   Replica& replica = replicas_[index];
   if (!replica.has_tiers()) return;
+  act(index, -1);
   for (const std::int32_t slot : replica.start_loads(now_)) {
     transfers_.start_from_below(replica.sequence(slot).loaded, index, slot);
   }
@@ -147,6 +148,7 @@ void ServingSim::take_delivery() {
     if (sequence.awaits != Awaited::nothing) {
       return take_awaited(done.shipment.to, done.shipment.slot);
     }
+    act(done.shipment.to, -1);
     replicas_[done.shipment.to].finish_load(done.shipment.slot, now_);
     return note(done.shipment.to);
   }

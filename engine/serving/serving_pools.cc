@@ -39,6 +39,7 @@ PoolConstants ServingSim::constants_of(std::size_t index) {
   common.hands_over = !stage.writes;
   common.tells_first_token = stage.carry.tells_first_token;
   common.given_up_in_sight = gives_up_in_sight(index);
+  common.tells_late = common.given_up_in_sight && pool.groups.empty() && pool.lanes == 1;
   common.audit = problem_->audit;
   common.answers_come_later = policy.answers_come_later;
   common.plain = from.own_paces == nullptr && from.late_reading == nullptr && pool.groups.empty() &&
@@ -86,6 +87,7 @@ void ServingSim::start_pool(std::size_t index) {
       from.clock, from.lengths);
   pool.store.tier.reset(from.tiers[std::size_t(TierName::store)].blocks,
                         from.state / from.settings.block_size);
+  pool.store.tier.ask_for_uses([this, index] { tell_uses(index); });
   pool.store.free = 0;
   pool.holders.clear();
   start_groups(index);
@@ -102,6 +104,7 @@ void ServingSim::start_pool(std::size_t index) {
     replicas_[i].reset(setup);
   }
   loads_ = loads_ || replicas_[pool.first].has_tiers();
+  in_sight_ = in_sight_ || pool.common.given_up_in_sight;
   const RouterEntry& router = router_of(from.settings.router);
   pool.route = router.route;
   pool.weight = router.weight;

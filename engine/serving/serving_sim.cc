@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "engine/serving/sequences/whole_moments.h"
+
 namespace engine {
 
 // ---- setting up -----------------------------------------------------------------------------------
@@ -40,7 +42,7 @@ void ServingSim::start(const ServingProblem& problem) {
   replicas = lanes = 0;
   sheds_ = std::ranges::any_of(problem.pools,
                                [](const PoolSetup& pool) { return pool.settings.admission.any(); });
-  weighs_ = scales_ = fails_ = steps_together_ = loads_ = false;
+  weighs_ = scales_ = fails_ = steps_together_ = loads_ = in_sight_ = false;
   held_.clear();
   held_back_.clear();
   for (std::size_t i = 0; i < pools_.size(); ++i) {
@@ -248,7 +250,7 @@ bool ServingSim::is_short(std::size_t& replica) {
   if (group != nullptr) return advance_group(*group, next_event, source);
   for (bool again = true; again;) {
     if (pipelines_ && !decode_on(index, next_event)) break;
-    if (loads_ && only_takes_blocks(index, next_event)) return;
+    if (in_sight_ && only_takes_blocks(index, next_event)) return;
     again = take_turn(index, next_event, source);
     if (again) begin_turn(index);
   }
@@ -257,14 +259,43 @@ bool ServingSim::is_short(std::size_t& replica) {
 
 bool ServingSim::only_takes_blocks(std::size_t index, double next_event) {
   Replica& replica = replicas_[index];
-  while (replica.only_takes_blocks()) {
-    if (problem_->before_event != nullptr || !is_next(replica, next_event)) {
+  const PoolConstants& common = pools_[pool_of_[index]].common;
+  for (;;) {
+    act(index, std::int32_t(index));
+    const bool late = common.tells_late;
+    if (!replica.only_takes_blocks()) return false;
+    // Others may have an earlier event than before where they no longer tell late.
+    const bool as_before = late == common.tells_late;
+    if (problem_->before_event != nullptr || !as_before || !is_next(replica, next_event)) {
       events_.set(index, replica.next_event(), replica.working());
       return true;
     }
     begin_turn(index);
   }
-  return false;
+}
+
+void ServingSim::act(std::size_t replica, std::int32_t rank) {
+  Pool& pool = pools_[pool_of_[replica]];
+  if (!pool.common.tells_late) return;
+  acting_ = replica;
+  pool.store.tier.pass({moments_until(now_), rank});
+}
+
+void ServingSim::tell_uses(std::size_t index) {
+  Pool& pool = pools_[index];
+  for (std::size_t i = pool.first; i < pool.first + pool.count; ++i) {
+    if (i == acting_) {
+      replicas_[i].tell_no_more();
+    } else {
+      replicas_[i].tell_uses(now_);
+    }
+  }
+  pool.common.tells_late = false;
+  for (std::size_t i = pool.first; i < pool.first + pool.count; ++i) {
+    if (i == acting_) continue;
+    replicas_[i].tell_at_once(now_);
+    note(i);
+  }
 }
 
 bool ServingSim::decode_on(std::size_t index, double next_event) {

@@ -120,6 +120,10 @@ class ServingSim {
   // Steps of a replica that take blocks in sight of others, and nothing else (`Lane::take_next_blocks`). False where another
   // turn of its own comes next, and has begun.
   bool only_takes_blocks(std::size_t replica, double next_event);
+  // What a replica does now its pool's store hears of as of this moment, and at one moment in the order of ranks.
+  void act(std::size_t replica, std::int32_t rank);
+  // The store asks all but who acts for what they have used, and for what they use from now on at once.
+  void tell_uses(std::size_t pool);
   void rest(std::size_t replica, bool ran, RequestSource& source);
   // Replicas that share experts (serving_lockstep.cc): their groups, and that of a replica, or null.
   void start_groups(std::size_t pool);
@@ -277,6 +281,8 @@ class ServingSim {
   bool sheds_ = false;            // some pool turns requests away
   bool steps_together_ = false;   // replicas of some pool share experts
   bool loads_ = false;            // replicas of some pool have KV below their caches
+  bool in_sight_ = false;         // others see what replicas of some pool give up:
+  std::size_t acting_ = 0;        // of these, who does something
   bool keeps_turns_ = false;      // a turn may be followed by the next without a look elsewhere
   bool pipelines_ = false;        // likewise, and some replicas are pipelines
   bool leaves_quietly_ = false;   // who departs from a replica changes nothing elsewhere

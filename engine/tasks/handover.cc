@@ -5,35 +5,68 @@
 #include <algorithm>
 
 #include "engine/calibration/device_facts.h"
+#include "engine/comm/sends.h"
+#include "engine/feasibility.h"
 #include "engine/memory/footprint.h"
+#include "engine/tasks/task_table.h"
 
 namespace engine {
 namespace {
 
+// One of the two deployments, with so many devices in all.
+struct End {
+  const Device& device;
+  const Fabric& fabric;
+  double devices;
+};
+End end_of(const Deployed& deployed, double devices) {
+  return {deployed.spec->device, deployed.fabric, devices};
+}
+
 // Deployments of one kind of device and one kind of cluster stand in the same one, whatever it is called.
-bool share_a_cluster(const Deployed& from, const Deployed& to) {
-  const Device& one = from.spec->device;
-  const Device& other = to.spec->device;
-  return from.fabric == to.fabric && same_kernels(one, other) &&
-         one.memory_capacity == other.memory_capacity;
+bool share_a_cluster(const End& from, const End& to) {
+  return from.fabric == to.fabric && same_kernels(from.device, to.device) &&
+         from.device.memory_capacity == to.device.memory_capacity;
+}
+bool share_a_node(const End& from, const End& to) {
+  return share_a_cluster(from, to) &&
+         from.devices + to.devices <= double(from.fabric.devices_per_node);
 }
 
 // The link that KV leaves or enters a device over.
-LinkRates link_of(const HandoverWay& way, const Fabric& fabric) {
-  if (way.transfer.link.bandwidth.value > 0) return rates_of(way.transfer.link);
-  const double devices = way.from_devices + way.to_devices;
-  const bool one_node =
-      share_a_cluster(way.from, way.to) && devices <= double(fabric.devices_per_node);
-  if (one_node) return fabric.inside(devices);
-  LinkRates out = fabric.scale_out;
+SendWay way_at(const HandoverWay& way, const Fabric& fabric) {
+  const SendWay inside{fabric.inside(way.from_devices + way.to_devices), Reach::inside_node};
+  const Link& stated = way.transfer.link;
+  if (stated.bandwidth.value > 0) {
+    // It leaves the node, unless it is the one inside. Only its rates count.
+    const bool same =
+        stated.bandwidth == inside.link.bandwidth && stated.latency == inside.link.latency;
+    return same ? inside : SendWay{rates_of(stated)};
+  }
+  if (share_a_node(end_of(way.from, way.from_devices), end_of(way.to, way.to_devices))) {
+    return inside;
+  }
+  SendWay out{fabric.scale_out};
   // Each device has its share of the node's adapters, whoever else sends.
-  if (way.transfer.rails > 0 && fabric.devices_per_node > 0) {
-    out.bandwidth = out.bandwidth * (double(way.transfer.rails) / double(fabric.devices_per_node));
+  if (way.transfer.rails > 0) {
+    out.link.bandwidth *= double(way.transfer.rails) / double(fabric.devices_per_node);
   }
   return out;
 }
 
 }  // namespace
+
+bool leaves_a_node(const Scenario& scenario) {
+  if (scenario.transfer.link.bandwidth.value > 0) return false;
+  const Deployment& reader = scenario.prefill.deployment;
+  const auto devices = [&scenario](const Deployment& on) {
+    return devices_of(on, task_entry(scenario.task).copies(on));
+  };
+  const Fabric from = fabric_of(reader.cluster, reader.device);
+  const Fabric to = fabric_of(scenario.cluster, scenario.device);
+  return !share_a_node({reader.device, from, devices(reader)},
+                       {scenario.device, to, devices(scenario)});
+}
 
 std::optional<Refusal> handover_problem(const Deployment& from, const Deployment& to) {
   ModelSpec renamed = from.model;
@@ -55,37 +88,47 @@ std::optional<Refusal> handover_problem(const Deployment& from, const Deployment
 std::optional<Refusal> cluster_problem(const Deployed& from, double from_devices,
                                        const Deployed& to, double to_devices) {
   const std::int64_t most = to.fabric.most_devices;
-  if (most == 0 || !share_a_cluster(from, to) || from_devices + to_devices <= double(most))
-    return std::nullopt;
+  const bool together = share_a_cluster(end_of(from, from_devices), end_of(to, to_devices));
+  if (most == 0 || !together || from_devices + to_devices <= double(most)) return std::nullopt;
   return Refusal{ReasonClass::cluster,
                  fmt::format("prefill needs {} devices and the main deployment {}; the cluster "
                              "that they share has {}",
                              from_devices, to_devices, most)};
 }
 
-std::optional<Refusal> carry_of(const HandoverWay& way, Carry& carry) {
-  const LinkRates out = link_of(way, way.from.fabric), in = link_of(way, way.to.fabric);
-  if (out.bandwidth.value <= 0 || in.bandwidth.value <= 0) {
+Bytes carried_kv(const Deployed& end, const HandoverWay& way, double tokens) {
+  const Bytes own = kv_bytes(end.shard, tokens);
+  return way.with_draft() ? own + kv_bytes(*end.guest.shard, tokens) : own;
+}
+
+std::optional<Refusal> carry_of(const HandoverWay& way, Handover& handover) {
+  const SendWay from = way_at(way, way.from.fabric), to = way_at(way, way.to.fabric);
+  if (!from.possible() || !to.possible()) {
     return Refusal{ReasonClass::links,
                    "no link carries the KV cache from prefill to the main deployment: state "
                    "transfer.link, or device.scale_out or cluster.scale_out of both"};
   }
+  const Sends out = sends_over(from, way.from.spec->device, way.from.calibration);
+  const Sends in = sends_over(to, way.to.spec->device, way.to.calibration);
   // Windowed layers keep no more than their window, so a token of a long prompt has less.
-  const auto per_token = [&way](const ModelShard& shard, const LinkRates& link) {
-    const Bytes tokens = kv_bytes(shard, way.tokens) - kv_bytes(shard, 0);
-    return (tokens / link.bandwidth).value / way.tokens;
+  const auto per_token = [&way](const Deployed& end, const Sends& sends) {
+    const Bytes tokens = carried_kv(end, way, way.tokens) - carried_kv(end, way, 0);
+    return tokens.value * sends.line.seconds_per_byte / way.tokens;
   };
-  const auto of_state = [](const ModelShard& shard, const LinkRates& link) {
-    return (kv_bytes(shard, 0) / link.bandwidth).value;
+  const auto of_state = [&way](const Deployed& end, const Sends& sends) {
+    return carried_kv(end, way, 0).value * sends.line.seconds_per_byte;
   };
-  carry = {
-      .token = {.sent = per_token(way.from.shard, out), .received = per_token(way.to.shard, in)},
-      .state = {.sent = of_state(way.from.shard, out), .received = of_state(way.to.shard, in)},
-      .latency = std::max(out.latency, in.latency).value,
+  handover.carry = {
+      .token = {.sent = per_token(way.from, out), .received = per_token(way.to, in)},
+      .state = {.sent = of_state(way.from, out), .received = of_state(way.to, in)},
+      .latency = std::max(out.line.start, in.line.start).value,
       .tells_first_token = way.transfer.first_token == FirstToken::decode};
   if (way.transfer.mode == TransferMode::layers) {
-    carry.last_share = 1 / double(way.from.spec->model.layers);
+    handover.carry.last_share = 1 / double(way.from.spec->model.layers);
   }
+  handover.tier = std::min(out.tier, in.tier);
+  handover.low = std::min(out.low, in.low);
+  handover.high = std::max(out.high, in.high);
   return std::nullopt;
 }
 

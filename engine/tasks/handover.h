@@ -5,6 +5,7 @@
 
 #include "engine/base/refusal.h"
 #include "engine/deploy.h"
+#include "engine/scenario.h"
 #include "engine/serving/replica/journey.h"
 #include "engine/serving/settings/transfer_settings.h"
 
@@ -12,6 +13,9 @@ namespace engine {
 
 // The two deployments must mean the same by a KV cache.
 std::optional<Refusal> handover_problem(const Deployment& from, const Deployment& to);
+
+// Whether KV takes the adapters of a node: no link is stated, and no one node holds both deployments.
+bool leaves_a_node(const Scenario& scenario);
 
 // Deployments that share a cluster must fit into it together.
 std::optional<Refusal> cluster_problem(const Deployed& from, double from_devices,
@@ -26,8 +30,21 @@ struct HandoverWay {
   const Deployed& to;
   double to_devices;
   double tokens;
+
+  // A draft on both sides has read the prompt where it was read, and its KV goes along.
+  bool with_draft() const { return from.guest.shard != nullptr && to.guest.shard != nullptr; }
 };
-std::optional<Refusal> carry_of(const HandoverWay& way, Carry& carry);
+struct Handover {
+  Carry carry;
+  Tier tier = Tier::roofline;
+  // Nine in ten take between `low` and `high` times as long.
+  double low = 1;
+  double high = 1;
+};
+std::optional<Refusal> carry_of(const HandoverWay& way, Handover& handover);
+
+// What a device at either end has of what is carried of a sequence: its KV, and that of a draft.
+Bytes carried_kv(const Deployed& end, const HandoverWay& way, double tokens);
 
 // What is left to wait for of sequences' KV that have the way to themselves, when their prompts took `reading`.
 struct Carried {

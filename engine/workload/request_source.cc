@@ -48,6 +48,7 @@ RequestSource::RequestSource(const Load& load, const Trace* trace, RequestMemory
 void RequestSource::start_closed_loop() {
   const std::int64_t count = std::min(options_.level.clients, total_);
   clients_.resize(std::size_t(count));
+  promised_ = count;
   for (std::int64_t i = 0; i < count; ++i) {
     push_due(load_.ramp.value * double(i) / double(count), i);
   }
@@ -299,9 +300,11 @@ void RequestSource::begin_branch(std::int64_t client_index, double time) {
   Client& client = clients_[std::size_t(client_index)];
   const bool closed = load_.arrivals == ArrivalKind::closed;
   if (client.branch == 0) {
-    client.calls = client.turn == 0 ? 1 : load_.branches;
-    if (!closed) client.calls = std::min(client.calls, total_ - client.number);
-    client.open = client.calls;
+    // Of those that are left, the first call is here.
+    const std::int64_t left = closed ? total_ - promised_ + 1 : total_ - client.number;
+    const std::int64_t calls = client.turn == 0 ? 1 : load_.branches;
+    client.calls = client.open = std::max<std::int64_t>(1, std::min(calls, left));
+    if (closed) promised_ += client.calls - 1;
   }
   if (client.branch + 1 == client.calls) {
     client.branch = 0;
@@ -320,7 +323,8 @@ void RequestSource::answered(std::int64_t client_index, double time) {
   client.turn = client.turn + 1 < load_.turns ? client.turn + 1 : 0;
   bool goes_on = false;
   if (closed) {
-    goes_on = issued_ + std::int64_t(due_.size()) < total_;
+    goes_on = promised_ < total_;
+    if (goes_on) ++promised_;
   } else {
     ++client.number;
     goes_on = client.turn > 0 && client.number < total_;

@@ -160,8 +160,9 @@ class RequestSource {
   bool plain_ = false;         // requests have nothing but their lengths
   std::int64_t sessions_ = 0;  // that begin in an open load, or requests where it has no turns
   std::int64_t total_ = 0;
-  std::int64_t issued_ = 0;  // requests taken, or sessions begun where an open load has turns
-  double open_time_;         // next arrival that waits for nobody
+  std::int64_t issued_ = 0;    // requests taken, or sessions begun where an open load has turns
+  std::int64_t promised_ = 0;  // closed: requests taken, and those that clients are about to ask
+  double open_time_;           // next arrival that waits for nobody
   double next_time_;
   std::uint64_t order_ = 0;
   std::vector<Due> due_;            // a heap, earliest first

@@ -63,9 +63,19 @@ class Possibilities {
   bool always(std::size_t axis) const { return always_[axis]; }
 
   engine::CanBe can_be() const {
-    return [this](int leaf, const std::function<bool(double)>& predicate) {
-      return of(leaf).any(predicate);
-    };
+    return {.value =
+                [this](int leaf, const std::function<bool(double)>& predicate) {
+                  return of(leaf).any(predicate);
+                },
+            // Where what it follows from differs from point to point, it may hold in some.
+            .fact =
+                [this](const engine::UseCondition& condition, int leaf) {
+                  const auto varies = [this](int behind) {
+                    return std::ranges::binary_search(parts_.varied_leaves, behind);
+                  };
+                  return std::ranges::any_of(engine::leaves_behind(condition, leaf), varies) ||
+                         engine::holds_in(parts_.base, condition, leaf);
+                }};
   }
 
  private:

@@ -69,6 +69,27 @@ TEST(ExpertTravel, WhatIsGatheredIsAnAllGatherAndAReduceScatterOfAllTokens) {
   }
 }
 
+// NVFP4 is gathered as it is multiplied, with a scale for 16 values; DeepSeek's blocks are made after it; per-token fp8 before.
+TEST(ExpertTravel, WhatIsGatheredIsNarrowWhereItsScalesAreForATokenOrForFew) {
+  const auto gathered = [](Dtype format, std::int64_t group) {
+    Scenario scenario = shared_experts(ExpertTravel::gathered);
+    scenario.quant.weights = scenario.quant.activations = format;
+    scenario.quant.group = group;
+    scenario.device.peak.fp8 = scenario.device.peak.fp4 = scenario.device.peak.bf16;
+    const Outcome outcome = evaluate(scenario);
+    EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+    const auto row = std::ranges::find(outcome.kernels, OpName::expert_dispatch, &KernelRow::op);
+    return row == outcome.kernels.end() ? 0 : row->work.bytes.value;
+  };
+  const double wide = gathered(Dtype::bf16, 128);
+  EXPECT_GT(wide, 0);
+  EXPECT_NEAR(gathered(Dtype::fp4, 16) / wide, (0.5 + 1.0 / 16) / 2, 1e-12);
+  EXPECT_NEAR(gathered(Dtype::fp4, 32) / wide, (0.5 + 1.0 / 32) / 2, 1e-12);
+  EXPECT_NEAR(gathered(Dtype::fp8, 32) / wide, (1 + 1.0 / 32) / 2, 1e-12);
+  EXPECT_EQ(gathered(Dtype::fp8, 128), wide);
+  EXPECT_NEAR(gathered(Dtype::fp8, 1024) / wide, 0.5, 1e-12);
+}
+
 TEST(ExpertTravel, WhatIsGatheredDoesNotDependOnWhoIsChosen) {
   const auto time = [](ExpertTravel travel, std::int64_t chosen, double skew) {
     Scenario scenario = shared_experts(travel);

@@ -70,7 +70,7 @@ TEST(Neighbours, AloneAModelHasAsMuchMemoryAsBesideTheOther) {
     int evaluations = 0;
     Outcome outcome;
     evaluate_neighbours(
-        scenario, CopyLine{},
+        scenario, MessageLine{},
         [&](const OneOfTwo& one, const NeighbourEffect&, Outcome& made) {
           ++evaluations;
           evaluate_into(one.scenario, made);
@@ -95,7 +95,7 @@ TEST(Neighbours, IntervalsAreThoseOfTheLastRound) {
     int with_intervals = 0;
     Outcome outcome;
     evaluate_neighbours(
-        scenario, CopyLine{},
+        scenario, MessageLine{},
         [&](const OneOfTwo& one, const NeighbourEffect&, Outcome& made) {
           if (one.scenario.output.intervals) ++with_intervals;
           evaluate_into(one.scenario, made);

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "engine/chosen_calibration.h"
+#include "engine/comm/sends.h"
 #include "engine/evaluate.h"
 #include "engine/memory/footprint.h"
 #include "tests/support/calibrations.h"
@@ -169,12 +171,12 @@ TEST(ScanCache, AStateIsCarriedOnce) {
       double tokens = 0;
       for (const RequestRow& row : outcome.requests) tokens += double(row.prompt_tokens);
       tokens /= double(outcome.requests.size());
-      const LinkRates link = rates_of(point.transfer.link);
+      const Resources& resources = toys::transfer_resources();
+      const Sends sends = sends_over(
+          {rates_of(point.transfer.link)}, point.device,
+          chosen_calibration(point.calibration, point, resources.calibrations).calibration);
       const double bytes = state_bytes(point) + tokens * token_bytes(point);
-      EXPECT_NEAR(
-          outcome.metrics.transfer.value / (bytes / link.bandwidth.value + link.latency.value), 1,
-          1e-6)
-          << attending;
+      EXPECT_NEAR(outcome.metrics.transfer / sends.line.of(Bytes{bytes}), 1, 1e-6) << attending;
     }
   }
 }

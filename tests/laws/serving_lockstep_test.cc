@@ -307,6 +307,25 @@ TEST(Lockstep, NothingIsLostAndTimeAddsUp) {
   }
 }
 
+// Two replicas fail together, and one client keeps one of them busy: the other waits, idle and not down, until its step has ended.
+TEST(Lockstep, WhoFailsIsBusyForNoLongerThanItIsThere) {
+  Scenario scenario = toys::scenario();
+  scenario.task = Task::serve;
+  scenario.model = toys::mixture();
+  scenario.parallel = {.dp = 2, .ep = 2};
+  scenario.load.arrivals = ArrivalKind::closed;
+  scenario.load.clients = 1;
+  scenario.load.requests = 200;
+  scenario.load.measure = MeasureKind::whole;
+  scenario.load.lengths = {.prompt = 500, .output = 30};
+  scenario.serving.failures = {
+      .mean_time_to_failure = Seconds{0.1}, .mean_time_to_repair = Seconds{0.01}, .attempts = 1000};
+  const Outcome outcome = evaluate(scenario);
+  ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+  EXPECT_GT(outcome.metrics.failures, 20);
+  EXPECT_NEAR(outcome.metrics.utilization, 1, 1e-9);
+}
+
 // Replicas that share experts with nobody are as they were: no group, no wait.
 TEST(Lockstep, WhoSharesNoExpertsStepsAlone) {
   Scenario scenario = group_of_four();

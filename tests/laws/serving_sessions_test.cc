@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
@@ -54,6 +55,29 @@ TEST(ServingSessions, CallsOfATurnComeTogetherAndTheNextWaitsForAll) {
       history += 40 + 3 * 8;  // one prompt, and what all calls answered
     }
   }
+}
+
+// A run that sees whole sessions has as many later turns as they have; one that is far behind answers first turns alone, and says so.
+TEST(ServingSessions, HowManyLaterTurnsAreSeenIsTold) {
+  Scenario scenario = agents();
+  scenario.load.measure = MeasureKind::whole;
+  const auto seen = [](const Scenario& point) {
+    const Outcome outcome = evaluate(point);
+    EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+    return outcome.metrics.later_turns_seen;
+  };
+  EXPECT_NEAR(seen(scenario), 1, 1e-12);
+  scenario.load.branches = 1;
+  EXPECT_NEAR(seen(scenario), 1, 1e-12);
+  scenario.load.measure = MeasureKind::steady;
+  scenario.load.requests = 0;
+  scenario.load.rate = RequestsPerSecond{1};
+  EXPECT_NEAR(seen(scenario), 1, 0.1);
+  scenario.load.rate = RequestsPerSecond{1e5};
+  scenario.serving.max_num_seqs = 1;
+  EXPECT_LT(seen(scenario), 0.5);
+  scenario.load.turns = 1;
+  EXPECT_TRUE(std::isnan(seen(scenario)));
 }
 
 // Whoever read a prompt for somebody else still has it when the session goes on: all but the answers, which it never saw.

@@ -16,7 +16,7 @@ namespace {
 
 TEST(MeasuredKvCopies, PiecesTakeTheirStartsAndTheLink) {
   const Device device = toys::shipped("devices", "h200-sxm").device;
-  const CopyLine line =
+  const MessageLine line =
       copies_over(rates_of(device.host_link), device,
                   toys::shipped_resources().calibrations.by_name.at("h200-sxm").get());
   std::vector<double> errors;

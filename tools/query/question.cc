@@ -58,17 +58,25 @@ void note_what_misleads(const RunRows& rows, Candidates& found) {
         "'overloaded'\" leaves them out",
         grouped(overloaded), counted(found.rows.size(), "point")));
   }
-  if (rows.find("requests_refused") != nullptr) {
-    const auto refused = rows.numbers("requests_refused");
-    const auto points = std::size_t(
-        std::ranges::count_if(found.rows, [&](std::uint32_t row) { return refused[row] > 0; }));
-    if (points > 0) {
-      found.notes.push_back(fmt::format(
-          "{} of {} refuse requests that are too long for the model or the KV cache: figures are "
-          "those of the shorter ones; --where \"requests_refused == 0\" leaves them out",
-          grouped(points), counted(found.rows.size(), "point")));
-    }
-  }
+  const auto note_where = [&](const char* column, auto misleads, std::string_view text) {
+    if (rows.find(column) == nullptr) return;
+    const auto values = rows.numbers(column);
+    const auto points = std::size_t(std::ranges::count_if(
+        found.rows, [&](std::uint32_t row) { return misleads(values[row]); }));
+    if (points == 0) return;
+    found.notes.push_back(
+        fmt::format("{} of {} {}", grouped(points), counted(found.rows.size(), "point"), text));
+  };
+  note_where(
+      "requests_refused", [](double refused) { return refused > 0; },
+      "refuse requests that are too long for the model or the KV cache: figures are those of the "
+      "shorter ones; --where \"requests_refused == 0\" leaves them out");
+  note_where(
+      "later_turns_seen", [](double seen) { return seen < 0.9; },
+      "are over before their sessions are (later_turns_seen below 0.9): figures are mostly those "
+      "of "
+      "first turns, whose prompts are shorter, so that rates look high; --where "
+      "\"later_turns_seen >= 0.9\" leaves them out");
   const std::size_t bounds = count("tier", "roofline");
   if (bounds > 0 && bounds < found.rows.size()) {
     found.notes.push_back(fmt::format(

@@ -37,6 +37,11 @@ class LeastOf {
     Value& own = lines_[index / kWidth].values[index % kWidth];
     if (own == value) return;
     own = value;
+    if (levels_ == 2) {  // all are in one line, which is looked at as a whole
+      first_ = least_place(lines_[0]);
+      lines_[1].values[0] = lines_[0].values[first_];
+      return;
+    }
     std::uint32_t before = std::uint32_t(index), now = before;  // who has the least of those below
     for (std::size_t level = 1; level < levels_; ++level) {
       index /= kWidth;

@@ -243,6 +243,16 @@ std::int64_t DecodeSet::blocks_for_tokens(std::int64_t tokens) const {
   return blocks;
 }
 
+std::int64_t DecodeSet::last_step_that_takes(std::int64_t steps) const {
+  if (pace_->plain()) {
+    while (steps > 1 && blocks_by_phase_[phase(1 - running_.tokens - steps)] == 0) --steps;
+    return steps;
+  }
+  const std::int64_t all = blocks_needed(steps);
+  while (steps > 1 && blocks_needed(steps - 1) == all) --steps;
+  return steps;
+}
+
 std::int64_t DecodeSet::steps_that_fit(std::int64_t most, std::int64_t free) const {
   const BlockFilling& filling = common_->blocks;
   const std::int64_t size = filling.size, most_tokens = pace_->made(running_.step, most);

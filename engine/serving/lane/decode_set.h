@@ -132,6 +132,8 @@ class DecodeSet {
   std::int64_t blocks_needed(std::int64_t steps) const {
     return steps == 1 ? running_.next_blocks : blocks_for_tokens(pace_->made(running_.step, steps));
   }
+  // The last of so many steps that takes some; the first where none does.
+  std::int64_t last_step_that_takes(std::int64_t steps) const;
   // The most steps, up to `most`, for which `free` blocks suffice; one at least.
   std::int64_t steps_that_fit(std::int64_t most, std::int64_t free) const;
   // The same after `steps` steps that have their blocks: all that have, those included.

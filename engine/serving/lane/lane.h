@@ -50,6 +50,8 @@ class alignas(64) Lane {
   void split(double time);
   // Takes the blocks that are gone by `time`, for who looks at the pool then.
   void settle(double time);
+  // From now on tiers below hear at once of what it uses: it has told what it had to.
+  void tell_at_once(double time);
   bool working() const { return work_ != Work::none; }
   // What happens at `end()` is the end of work, not only the time to plan, or to take blocks.
   bool ends_work() const { return working() && !takes_blocks_next(); }
@@ -198,6 +200,7 @@ class alignas(64) Lane {
   // next one when that begins.
   bool takes_blocks_next() const { return work_ == Work::stretch && seen_steps_ < stretch_.steps; }
   void find_next_taking(std::int64_t steps_taken);
+  void take_blocks_until(std::int64_t steps);
   double end_of_work() const { return takes_blocks_next() ? stretch_.end() : end_; }
   double tokens_held(double token_seconds, double seconds) const {
     const bool plain = replica_->common->state == 0 && !replica_->pool.shares();

@@ -1,6 +1,9 @@
 // Moments inside the work of a lane: what they find there, and where they cut it.
+#include <algorithm>
+
 #include "engine/serving/lane/lane.h"
 #include "engine/serving/lane/lockstep_group.h"
+#include "engine/serving/sequences/whole_moments.h"
 
 namespace engine {
 
@@ -26,23 +29,41 @@ void Lane::stop_at(double time) {
 }
 
 void Lane::settle(double time) {
-  if (work_ != Work::stretch || time >= end_) return;
-  const std::int64_t blocks = sequences_.set.blocks_needed(steps_until(time));
-  replica_->pool.take(blocks - taken_);
-  taken_ = blocks;
+  if (work_ != Work::stretch) return;
+  if (time < end_) return take_blocks_until(steps_until(time));
+  if (replica_->common->tells_late) take_blocks_until(std::min(seen_steps_, stretch_.steps));
 }
 
-// What is taken before any cache suffices for some steps. The step after these takes from the cache.
+// Of cache, where tiers below need not hear at once that it was used, they hear when its last step took some.
+void Lane::take_blocks_until(std::int64_t steps) {
+  KvPool& pool = replica_->pool;
+  const std::int64_t blocks = sequences_.set.blocks_needed(steps) - taken_;
+  taken_ += blocks;
+  if (!replica_->common->tells_late || blocks <= pool.before_cache()) return pool.take(blocks);
+  const std::int64_t before = sequences_.set.last_step_that_takes(steps) - 1;
+  const double then = before == 0 ? start_ : start_ + stretch_.seconds(before);
+  pool.take_late(blocks, {moments_until(then), replica_->number});
+}
+
+void Lane::tell_at_once(double time) {
+  if (work_ == Work::stretch && time < end_) find_next_taking(steps_until(time));
+}
+
+// What is taken before any cache suffices for some steps, and so does cache of which nobody else hears anything new. The step
+// after these takes what others see.
 void Lane::find_next_taking(std::int64_t steps_taken) {
-  seen_steps_ = sequences_.set.more_steps_that_fit(steps_taken, stretch_.steps,
-                                                   replica_->pool.before_cache());
+  KvPool& pool = replica_->pool;
+  const bool late = replica_->common->tells_late && replica_->waiting.empty();
+  const std::int64_t unseen = late ? pool.expect_to_take_late() : pool.before_cache();
+  seen_steps_ = sequences_.set.more_steps_that_fit(steps_taken, stretch_.steps, unseen);
   end_ = takes_blocks_next() ? start_ + stretch_.seconds(seen_steps_) : stretch_.end();
 }
 
 bool Lane::take_next_blocks() {
-  if (!takes_blocks_next()) return false;
-  if (!replica_->waiting.empty()) {
-    cut(seen_steps_);
+  if (replica_->common->tells_late) settle(end_);
+  if (takes_blocks_next() && !replica_->waiting.empty()) cut(seen_steps_);
+  if (!takes_blocks_next()) {
+    replica_->pool.expect_to_take_nothing();
     return false;
   }
   const std::int64_t blocks = sequences_.set.blocks_needed(seen_steps_ + 1);

@@ -59,14 +59,16 @@ struct PoolConstants : PolicyConstants {
   Turns turns;                                // as in PoolSetup
   DeploymentRole role = DeploymentRole::main;
   DraftPlace draft_place = DraftPlace::last_stage;
-  bool takes_turns = false;         // others have the devices in between
-  bool picks_length = false;        // of proposals, step by step
-  bool uneven = false;              // step times depend on the longest context
-  bool carries = false;             // KV comes from another pool, or goes to one
-  bool hands_over = false;          // who departs keeps its blocks until its KV is carried away
-  bool tells_first_token = false;   // of sequences that come from another pool, when they come
-  bool given_up_in_sight = false;   // others find what a replica gives up in a store they share
-  bool audit = false;               // recount everything at every step
+  bool takes_turns = false;        // others have the devices in between
+  bool picks_length = false;       // of proposals, step by step
+  bool uneven = false;             // step times depend on the longest context
+  bool carries = false;            // KV comes from another pool, or goes to one
+  bool hands_over = false;         // who departs keeps its blocks until its KV is carried away
+  bool tells_first_token = false;  // of sequences that come from another pool, when they come
+  bool given_up_in_sight = false;  // others find what a replica gives up in a store they share
+  bool tells_late =
+      false;           // likewise, and tiers below need not hear at once that something was used
+  bool audit = false;  // recount everything at every step
   bool answers_come_later = false;  // PolicyEntry
   // Paces are not drawn, no draft reads late, no cache grows old, nobody steps or takes turns with it, and no step is written
   // down.

@@ -73,6 +73,16 @@ class alignas(64) Replica {
     find_next();
     return true;
   }
+  // A store that others see, too, hears of all uses of it until `now`, or has; and from then on it does so at once.
+  void tell_uses(double now) {
+    for (Lane& lane : lanes_) lane.settle(now);
+    tell_no_more();
+  }
+  void tell_no_more() { state_.pool.expect_to_take_nothing(); }
+  void tell_at_once(double now) {
+    for (Lane& lane : lanes_) lane.tell_at_once(now);
+    find_next();
+  }
   // Ends what ran, if something did, and lists those that are done here.
   bool end_work();
   FewSlots& departed() { return state_.departed; }
@@ -195,6 +205,8 @@ class alignas(64) Replica {
     std::int32_t slot = -1;
   };
   void strand(double now, std::vector<Stranded>& out);
+  // It has nothing left, and was idle, not down: others that fail with it had a step to end.
+  void waited_at_rest(double until);
   // It takes requests again.
   void restart(double now);
   // One that was stranded elsewhere begins again here, to make tokens up to its `output`-th.

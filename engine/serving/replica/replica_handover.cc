@@ -161,6 +161,10 @@ void Replica::strand(double now, std::vector<Stranded>& out) {
   find_next();
 }
 
+void Replica::waited_at_rest(double until) {
+  for (Lane& lane : lanes_) lane.count_idle(until);
+}
+
 void Replica::restart(double now) {
   state_.halted = false;
   lower_.restart(now);

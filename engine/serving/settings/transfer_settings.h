@@ -56,7 +56,8 @@ struct TransferSettings {
   static void fields(Self& self, Visit&& visit) {
     visit("link", self.link,
           "link that carries KV caches, at every device of both deployments; none: the links that "
-          "leave the nodes, or those inside one where one node holds everything",
+          "leave the nodes, or those inside one where one node holds everything; of its bandwidth "
+          "sends reach the measured share",
           any_value);
     visit("mode", self.mode,
           "whole: a KV cache leaves when its prompt has been read; layers: each layer leaves while "

@@ -71,25 +71,34 @@ std::optional<Refusal> pairing_problem(const Deployment& from, const Deployment&
 // The prompts' part of a request, wherever it runs, and the way of its KV cache to the main deployment.
 struct PromptPart {
   StepTime time;
+  StepTime
+      drafts;  // the prompt once more, by the model that proposes tokens, in the prefill deployment
   std::optional<KernelRow> carry;
   bool tells_first_token = false;  // only when the KV cache is there
 
-  Seconds carried() const { return carry ? carry->work.time : Seconds{0}; }
+  Work carried() const { return carry ? carry->work : Work{}; }
 };
 
-KernelRow carry_row(Seconds time, Bytes bytes, const Device& to) {
+KernelRow carry_row(const Handover& handover, Seconds time, Bytes bytes, const Device& to) {
   KernelRow row{.phase = Phase::decode,
                 .op = OpName::kv_transfer,
                 .family = Family::send_recv,
                 .bound = Bound::network,
+                .tier = handover.tier,
                 .work = {.calls = 1,
                          .time = time,
-                         .low = time,
-                         .high = time * kRooflineHigh,
+                         .low = time * handover.low,
+                         .high = time * handover.high,
                          .bytes = bytes,
                          .energy = power_at_rest(to) * time}};
   row.work.saved[Bound::network] = time;
   return row;
+}
+
+// Whether the model that proposes tokens reads prompts in the prefill deployment.
+bool drafts_read_there(const TaskPoint& point) {
+  return point.scenario.prefill.present && point.draft != nullptr &&
+         point.draft->reads_beside_readers() && point.scenario.request.output > 1;
 }
 
 std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, PromptPart& part) {
@@ -108,31 +117,43 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
   if (auto problem =
           deploy(reader, scenario.calibration, point.resources.calibrations, 1, deployed))
     return in_role("prefill", std::move(*problem));
+  Draft draft;
+  if (drafts_read_there(point)) {
+    if (auto problem = ready_beside_readers(scenario, point.resources, 1, deployed, draft))
+      return in_role("prefill", std::move(*problem));
+  }
   const double here = devices_of(reader, 1), there = devices_of(scenario, 1);
   if (auto problem = cluster_problem(deployed, here, point.main, there)) return problem;
   const std::int64_t tokens = request.cached + request.prompt;
   const MemoryDemand demand = demand_of(request, reader.serving, tokens);
   if (auto problem = memory_problem(deployed, footprint_of(deployed, demand), demand))
     return in_role("prefill", std::move(*problem));
-  Carry carry;
-  if (auto problem = carry_of({.transfer = scenario.transfer,
-                               .from = deployed,
-                               .from_devices = here,
-                               .to = point.main,
-                               .to_devices = there,
-                               .tokens = double(tokens)},
-                              carry))
-    return problem;
+  const HandoverWay way{.transfer = scenario.transfer,
+                        .from = deployed,
+                        .from_devices = here,
+                        .to = point.main,
+                        .to_devices = there,
+                        .tokens = double(tokens)};
+  Handover handover;
+  if (auto problem = carry_of(way, handover)) return problem;
   part.time = prompt_time(request,
                           {deployed.context(point.work), reader.serving.max_num_batched_tokens,
                            Phase::prefill, DeploymentRole::prefill},
                           kernels);
+  if (drafts_read_there(point)) {
+    const DraftStep step = draft.step(deployed, point.work, 0);
+    part.drafts = prompt_time(
+        request,
+        {*step.model, reader.serving.max_num_batched_tokens, Phase::prefill, DeploymentRole::draft},
+        kernels);
+  }
   if (request.output == 1) return std::nullopt;  // the prompt's last step gives the only token
-  part.tells_first_token = carry.tells_first_token;
+  part.tells_first_token = handover.carry.tells_first_token;
   const double batch = double(request.batch);
-  const Seconds carried = exposed_carry(carry, {batch, double(tokens)}, part.time.total());
-  part.carry =
-      carry_row(carried, kv_bytes(point.main.shard, double(tokens)) * batch, scenario.device);
+  const Seconds reading = part.time.total() + part.drafts.total();
+  const Seconds carried = exposed_carry(handover.carry, {batch, double(tokens)}, reading);
+  const Bytes bytes = carried_kv(point.main, way, double(tokens)) * batch;
+  part.carry = carry_row(handover, carried, bytes, scenario.device);
   kernels.add(*part.carry);
   return std::nullopt;
 }
@@ -141,7 +162,8 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
 struct AnswerPart {
   DecodeRun run;
   StepTime time;
-  StepTime read;      // the prompt once more, by the model that proposes tokens
+  // The prompt once more, by the model that proposes tokens, beside the main one or on devices of its own.
+  StepTime read;
   StepTime proposed;  // before each step
 };
 
@@ -155,7 +177,7 @@ AnswerPart write_answer(const TaskPoint& point, Breakdown& kernels) {
   part.time = decode_time(part.run, point.main.context(point.work), kernels);
   if (point.draft == nullptr || part.run.steps == 0) return part;
   const DraftStep draft = point.draft->step(point.main, point.work);
-  if (draft.model && draft.reads_prompts) {
+  if (draft.model && draft.reads_prompts && !drafts_read_there(point)) {
     part.read = prompt_time(
         request,
         {*draft.model, scenario.serving.max_num_batched_tokens,
@@ -166,25 +188,25 @@ AnswerPart write_answer(const TaskPoint& point, Breakdown& kernels) {
   return part;
 }
 
-// The first token comes once the prompt is read, by the draft, too; unless the KV cache comes from elsewhere: then it is
-// the second token that waits for the draft.
+// The first token comes once the prompt is read, by a draft beside those who read it, too. A draft on devices of its own reads
+// it while the KV cache comes from elsewhere: then it is the second token that waits for the draft.
 void report_latency(const Scenario& scenario, const PromptPart& prompt, const AnswerPart& answer,
                     Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
   const Interval first = interval_of(outcome.kernels, Phase::prefill);
-  const Seconds told = prompt.tells_first_token ? prompt.carried() : Seconds{0};
-  Seconds ttft = prompt.time.total();
+  const Work told = prompt.tells_first_token ? prompt.carried() : Work{};
+  Seconds ttft = prompt.time.total() + prompt.drafts.total();
   Seconds rest = answer.time.total() + answer.proposed.total();
   (scenario.prefill.present ? rest : ttft) += answer.read.total();
-  metrics.ttft = ttft + told;
-  metrics.ttft_low = first.low + told;
-  metrics.ttft_high = first.high + told * kRooflineHigh;
+  metrics.ttft = ttft + told.time;
+  metrics.ttft_low = first.low + told.low;
+  metrics.ttft_high = first.high + told.high;
   if (scenario.request.output == 1) return;
   const double tokens = double(scenario.request.output - 1);
   const Interval later = interval_of(outcome.kernels, Phase::decode);
-  metrics.tpot = (rest + prompt.carried() - told) / tokens;
-  metrics.tpot_low = (later.low - told) / tokens;
-  metrics.tpot_high = (later.high - told * kRooflineHigh) / tokens;
+  metrics.tpot = (rest + prompt.carried().time - told.time) / tokens;
+  metrics.tpot_low = (later.low - told.low) / tokens;
+  metrics.tpot_high = (later.high - told.high) / tokens;
 }
 
 // What is shared out among several deployments, and between a model and its draft.
@@ -193,18 +215,18 @@ void report_shares(const TaskPoint& point, const PromptPart& prompt, const Answe
   const Scenario& scenario = point.scenario;
   const bool reads = scenario.prefill.present;
   const bool apart = point.draft != nullptr && point.draft->apart;
-  DeviceTime main = answer.time.device, draft = answer.read.device;
+  DeviceTime main = answer.time.device, draft = answer.read.device, reading = prompt.time.device;
+  reading.add(prompt.drafts.device);
   draft.add(answer.proposed.device);
-  if (!reads) main.add(prompt.time.device);
+  if (!reads) main.add(reading);
   if (!apart) main.add(draft);
   if (reads && apart) {
-    report_shared_work({{scenario.prefill.deployment, prompt.time.device},
+    report_shared_work({{scenario.prefill.deployment, reading},
                         {scenario, main},
                         {scenario.draft.deployment, draft}},
                        total, metrics);
   } else if (reads) {
-    report_shared_work({{scenario.prefill.deployment, prompt.time.device}, {scenario, main}}, total,
-                       metrics);
+    report_shared_work({{scenario.prefill.deployment, reading}, {scenario, main}}, total, metrics);
   } else if (apart) {
     report_shared_work({{scenario, main}, {scenario.draft.deployment, draft}}, total, metrics);
   }
@@ -256,6 +278,7 @@ void run_request(const TaskPoint& point, Outcome& outcome) {
   report_latency(scenario, prompt, answer, outcome);
   StepTime all = prompt.time;
   if (point.draft != nullptr) {
+    all.add(prompt.drafts);
     all.add(answer.read);
     all.add(answer.proposed);
   }

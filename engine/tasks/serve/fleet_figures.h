@@ -30,6 +30,7 @@ struct FleetFigures {
   double tenant_fairness = kNoValue;
   Seconds ttft_later_turns{kNoValue};
   Seconds ttft_later_turns_p95{kNoValue};
+  double later_turns_seen = kNoValue;
   double history_hit_rate = kNoValue;
   Seconds reserve_wait{kNoValue};
   double transfer_slowdown = kNoValue;
@@ -104,6 +105,11 @@ struct FleetFigures {
     visit("ttft_later_turns_p95", self.ttft_later_turns_p95,
           "task serve with load.turns: time to first token of all but the first turn of a session, "
           "p95");
+    visit(
+        "later_turns_seen", self.later_turns_seen,
+        "task serve with load.turns: share of later turns among the measured requests, divided by "
+        "their share in whole sessions; well below 1: the run was over before its sessions were, "
+        "and figures are those of first turns, whose prompts are shorter");
     visit("history_hit_rate", self.history_hit_rate,
           "task serve with load.turns and prefix caching: share of the history's tokens that later "
           "turns found in the cache");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/comm/sends.h"
 #include "engine/kernels/power.h"
 
 namespace engine {
@@ -73,20 +74,23 @@ std::optional<Refusal> images_problem(const Scenario& scenario) {
 std::optional<Refusal> send_from(const TaskPoint& point, const Deployed& readers,
                                  ImageEncoder& encoder) {
   const Deployment& on = *encoder.deployed.spec;
-  const LinkRates &out = encoder.deployed.fabric.scale_out, &in = readers.fabric.scale_out;
-  if (out.bandwidth.value <= 0 || in.bandwidth.value <= 0) {
+  const SendWay from{encoder.deployed.fabric.scale_out}, to{readers.fabric.scale_out};
+  if (!from.possible() || !to.possible()) {
     return Refusal{ReasonClass::links,
                    "no link carries images from encode to where prompts are read: state "
                    "device.scale_out or cluster.scale_out of both"};
   }
+  const MessageLine out = sends_over(from, on.device, encoder.deployed.calibration).line;
+  const MessageLine in = sends_over(to, readers.spec->device, readers.calibration).line;
   const Bytes bytes = embeddings_of(point.scenario);
-  const auto seconds = [&bytes](const LinkRates& rates, const Deployed& deployed) {
-    return (bytes / rates.bandwidth).value / double(deployed.shard.parallel.devices_of_replica());
+  const auto seconds = [&bytes](const MessageLine& line, const Deployed& deployed) {
+    return bytes.value * line.seconds_per_byte /
+           double(deployed.shard.parallel.devices_of_replica());
   };
   encoder.apart = {.replicas = on.serving.replicas * on.parallel.dp,
                    .seconds = encoder.seconds,
                    .sending = std::max(seconds(out, encoder.deployed), seconds(in, readers)),
-                   .latency = std::max(out.latency, in.latency).value};
+                   .latency = std::max(out.start, in.start).value};
   return std::nullopt;
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/comm/collective_time.h"
+#include "engine/comm/sends.h"
 #include "engine/kernels/copy.h"
 #include "engine/memory/footprint.h"
 
@@ -44,26 +44,18 @@ double copies_of_block(KvPieces pieces, const ModelShard& shard) {
   return layers * (shard.model->is_mla() ? 1 : 2);
 }
 
-// What sends between two devices of a node reach of the link, of as many bytes as were measured.
-double share_of_sends(const StepContext& context) {
-  const auto time = [&context](const Calibration* calibration) {
-    const Collective send{.pattern = Pattern::send_recv, .bytes = 64e6, .ranks = 2, .per_node = 2};
-    return collective_time(send, context.fabric, context.device, calibration).total();
-  };
-  return std::min(1.0, time(nullptr) / time(context.calibration));
-}
-
 // Between devices of a node nobody measured copies. They start as those from the host do, and go on as sends do.
-CopyLine copies_from_peers(const StepContext& context) {
+MessageLine copies_from_peers(const StepContext& context) {
   const LinkRates& link = context.fabric.scale_up;
-  CopyLine copies = copies_over(link, context.device, context.calibration);
-  copies.seconds_per_byte = 1 / (link.bandwidth.value * share_of_sends(context));
+  MessageLine copies = copies_over(link, context.device, context.calibration);
+  const Sends sends = sends_over({link, Reach::inside_node}, context.device, context.calibration);
+  copies.seconds_per_byte = sends.line.seconds_per_byte;
   return copies;
 }
 
 // The way up from a memory, of which a device has `token_bytes` a token. `stated`: the rate that copies reach; none: what they
 // reach by themselves.
-TierSetup way_up(CopyLine copies, BytesPerSecond stated, double token_bytes,
+TierSetup way_up(MessageLine copies, BytesPerSecond stated, double token_bytes,
                  const PoolSetup& pool) {
   const StepContext& context = pool.context;
   if (stated.value > 0) copies.seconds_per_byte = 1 / stated.value;
@@ -86,7 +78,7 @@ void add_tiers(const KvTierSettings& tiers, const TokenRoom& room, PoolSetup& po
     return std::int64_t(std::min(bytes.value / per_block, most));
   };
   const auto tier = [&pool](TierName name) -> TierSetup& { return pool.tiers[std::size_t(name)]; };
-  const auto joined = [&](TierName name, Bytes size, const CopyLine& copies,
+  const auto joined = [&](TierName name, Bytes size, const MessageLine& copies,
                           BytesPerSecond stated) {
     tier(name) = way_up(copies, stated, per_device, pool);
     tier(name).blocks = blocks(size);

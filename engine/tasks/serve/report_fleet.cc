@@ -100,6 +100,10 @@ void report_fleet(const Scenario& scenario, std::span<const PoolSetup> pools, Se
   }
   const bool limits = scenario.slo.any() || scenario.capacity.slo.any() || load.classes.any();
   if (load.tenants > 1) report_tenants(groups, limits, metrics);
+  if (load.turns > 1 && sim.stats().measured().requests > 0) {
+    const double later = double(groups.later_turns().count()) / sim.stats().measured().requests;
+    metrics.later_turns_seen = later / (1 - 1 / double(load.calls_of_session()));
+  }
   if (load.turns > 1 && groups.later_turns().count() > 0) {
     metrics.ttft_later_turns = Seconds{groups.later_turns().mean()};
     metrics.ttft_later_turns_p95 = Seconds{groups.later_turns().percentile(0.95)};

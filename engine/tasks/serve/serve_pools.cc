@@ -246,6 +246,14 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
     return in_role("prefill", std::move(*problem));
   if (auto problem = reader_adapter_problem(scenario, readers_.fabric))
     return in_role("prefill", std::move(*problem));
+  // A draft that reads prompts when it is first asked reads them where that is.
+  const bool drafts = draft_ && pools_[0].late_reading == nullptr;
+  const bool drafts_here = drafts && point_.draft->reads_beside_readers();
+  if (drafts_here) {
+    if (auto problem = ready_beside_readers(scenario, point_.resources, double(on.serving.replicas),
+                                            readers_, readers_draft_.emplace()))
+      return in_role("prefill", std::move(*problem));
+  }
   readers_.guest.weights += encoder_weights_beside(scenario, on.parallel) +
                             adapter_memory(scenario, on.serving.lora, readers_.shard);
   const double here = devices_in(on), there = devices_in(scenario);
@@ -255,16 +263,16 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   const Footprint footprint = footprint_of(readers_, demand);
   if (auto problem = memory_problem(readers_, footprint, demand))
     return in_role("prefill", std::move(*problem));
-  const double sequences = footprint.left() / kv_bytes(readers_.shard, double(demand.context));
+  const double sequences = footprint.left() / readers_.kv_of(double(demand.context));
   readers_.shard = in_lockstep(readers_.shard);
   reader_context_.emplace(readers_.context(point_.work));
   const double context = double(demand.context);
   pools_.push_back(
       pool_of(readers_, *reader_context_, {sequences * context, context}, DeploymentRole::prefill));
   pools_[1].adapters = adapters_of(scenario.load, on.serving.lora, *reader_context_);
-  // The draft reads every prompt, too, beside whoever does, unless it does so when it is first asked.
-  if (draft_ && pools_[0].late_reading == nullptr) {
-    pools_[1].draft = &*draft_;
+  if (drafts_here) draft_reading_.emplace(readers_draft_->step(readers_, point_.work, 0));
+  if (drafts) {
+    pools_[1].draft = drafts_here ? &*draft_reading_ : &*draft_;
     pools_[1].window = pools_[0].window;
   }
   if (auto problem = blocks_problem(readers_, demand, pools_[1]))
@@ -276,15 +284,16 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
                          Stage{.pool = 0, .reads = false, .writes = true}},
               .short_prompt = scenario.transfer.local_prompt,
               .pushes = scenario.transfer.initiative == TransferInitiative::push};
-  Carry& carry = journey_.stages[1].carry;
+  Handover handover;
   if (auto problem = carry_of({.transfer = scenario.transfer,
                                .from = readers_,
                                .from_devices = here,
                                .to = point_.main,
                                .to_devices = there,
                                .tokens = std::max(1.0, typical.prompt)},
-                              carry))
+                              handover))
     return problem;
+  Carry& carry = journey_.stages[1].carry = handover.carry;
   if (scenario.transfer.oversubscription > 1) {
     // All adapters of the deployment that can carry less, over what the fabric takes.
     for (Carry::Load* load : {&carry.token, &carry.state}) {

@@ -62,6 +62,8 @@ class ServePools {
   LateReading late_reading_;          // where the draft reads prompts when it is first asked
   SequencePaces own_paces_;           // where sequences have paces of their own
   Deployed readers_;
+  std::optional<Draft> readers_draft_;      // beside them,
+  std::optional<DraftStep> draft_reading_;  // which only reads
   std::optional<StepContext> reader_context_;
   std::optional<ImageEncoder> encoder_;
   std::vector<PoolSetup> pools_;  // the main one first

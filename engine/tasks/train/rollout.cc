@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/chosen_calibration.h"
+#include "engine/comm/sends.h"
 #include "engine/evaluate.h"
 #include "engine/feasibility.h"
 #include "engine/kernels/copy.h"
@@ -123,11 +125,6 @@ Bytes own_states(const Scenario& scenario, const Deployment& on, const TrainMemo
   return same_copy(scenario, on) ? memory.optimizer : memory.weights + memory.optimizer;
 }
 
-// The link over which each of so many devices sends and receives.
-const LinkRates& link_among(const Fabric& fabric, double devices) {
-  return devices <= double(fabric.devices_per_node) ? fabric.inside(devices) : fabric.scale_out;
-}
-
 // Equal devices in equal clusters stand in the same one.
 std::optional<Refusal> shared_cluster_problem(const Scenario& scenario) {
   const Deployment& samples = scenario.rollout.deployment;
@@ -158,13 +155,20 @@ std::optional<Refusal> role_problem(const Scenario& scenario) {
 
 // What one device sends or receives over a link, in the time of the slower end.
 struct Transfer {
-  LinkRates out, in;
+  SendWay out, in;
   Bytes sent, received;
 
-  bool possible() const { return out.bandwidth.value > 0 && in.bandwidth.value > 0; }
-  Seconds time() const {
-    return std::max(sent / out.bandwidth, received / in.bandwidth) +
-           std::max(out.latency, in.latency);
+  bool possible() const { return out.possible() && in.possible(); }
+  Seconds time(const TaskPoint& point, const Deployment& rollout) const {
+    const MessageLine there = sends_over(out, point.main.spec->device, point.main.calibration).line;
+    const Calibration* kernels =
+        chosen_calibration(point.scenario.calibration, rollout, point.resources.calibrations)
+            .calibration;
+    const MessageLine here = sends_over(in, rollout.device, kernels).line;
+    const auto moved = [](const MessageLine& line, Bytes bytes) {
+      return Seconds{bytes.value * line.seconds_per_byte};
+    };
+    return std::max(moved(there, sent), moved(here, received)) + std::max(there.start, here.start);
   }
 };
 
@@ -177,11 +181,11 @@ Transfer resharding(const TaskPoint& point, const Rollout& rollout) {
   const Fabric there = fabric_of(rollout.on.cluster, rollout.on.device);
   if (scenario.train.rollout.colocated) {
     const double missing = 1 - share_at_hand(scenario, rollout.on.parallel);
-    const LinkRates& link = link_among(there, devices);
+    const SendWay link = way_among(there, devices);
     return {link, link, rollout.weights * missing, rollout.weights * missing};
   }
   const double all = devices + rollout_devices(scenario, rollout.on);
-  return {link_among(point.main.fabric, all), link_among(there, all),
+  return {way_among(point.main.fabric, all), way_among(there, all),
           rollout.weights * (1 / weight_share(scenario.model, rollout.on.parallel) / devices),
           rollout.weights};
 }
@@ -326,7 +330,7 @@ std::optional<Refusal> weight_transfer(const TaskPoint& point, const TrainMemory
                      "no link carries weights from training to rollouts: state device.scale_out or "
                      "cluster.scale_out"};
     }
-    time += weights.time();
+    time += weights.time(point, rollout.on);
   }
   const RolloutSettings& settings = point.scenario.train.rollout;
   if (!settings.colocated || !settings.offload_states) return std::nullopt;
@@ -334,7 +338,7 @@ std::optional<Refusal> weight_transfer(const TaskPoint& point, const TrainMemory
     return Refusal{ReasonClass::links,
                    "train.rollout.offload_states needs a link to the host: state device.host_link"};
   }
-  const CopyLine copies =
+  const MessageLine copies =
       copies_over(point.main.fabric.host_link, point.main.spec->device, point.main.calibration);
   time += copies.of(own_states(point.scenario, rollout.on, memory) * 2.0 + memory.host_reference);
   return std::nullopt;

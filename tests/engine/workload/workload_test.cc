@@ -185,6 +185,29 @@ TEST(RequestSource, AClosedLoopWaitsForItsAnswers) {
   }
 }
 
+// However calls of a turn come together, and wherever the last one is cut.
+TEST(RequestSource, ThereAreAsManyRequestsAsTheLoadStates) {
+  Load load;
+  load.think_time = Seconds{0.7};
+  for (const ArrivalKind arrivals : {ArrivalKind::closed, ArrivalKind::poisson}) {
+    load.arrivals = arrivals;
+    for (load.requests = 1; load.requests < 60; load.requests += 7) {
+      for (load.turns = 1; load.turns <= 3; ++load.turns) {
+        for (load.branches = 1; load.branches <= 4; ++load.branches) {
+          for (const std::int64_t clients : {1, 3, 7, 60}) {
+            RequestMemory memory;
+            RequestSource source(load, nullptr, memory,
+                                 {.level = {.rate = 2, .clients = clients}, .seed = 1});
+            EXPECT_EQ(all_of(source, 1.0).size(), std::size_t(load.requests))
+                << name_of(arrivals) << ", " << clients << " clients, " << load.turns << " turns, "
+                << load.branches << " branches";
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(RequestSource, AClosedLoopDrawsByClientAndTurn) {
   // Whatever the pace of answers and the number of clients: a client's n-th request is the same, and so
   // is the pause after it.

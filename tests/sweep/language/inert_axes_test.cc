@@ -133,6 +133,53 @@ TEST(InertAxes, NothingIsRefusedThatSomePointReads) {
   }
 }
 
+// What several fields decide together is known where no axis varies them.
+TEST(InertAxes, AttentionKernelsThatTheDeviceHasAlike) {
+  const auto on = [](const std::string& architecture) {
+    return "base: {device: {from: toy, architecture: " + architecture +
+           "}, model: tiny, task: serve}\n";
+  };
+  const std::string kernels = axis("serving.attention: [planned, flash_attention]");
+  for (const char* alike : {"Hopper", "Blackwell", "CDNA 3"}) {
+    EXPECT_NE(said_of(on(alike) + kernels).find("it counts only where the device has synchronous"),
+              std::string::npos)
+        << alike;
+    EXPECT_EQ(said_of(on(alike) + kernels + "  - device.architecture: [Hopper, Ampere]\n"), "");
+  }
+  for (const char* differs : {"Ampere", "Ada", "Blackwell RTX"}) {
+    EXPECT_EQ(said_of(on(differs) + kernels), "") << differs;
+  }
+  // What is stated of both kinds of work takes its place.
+  EXPECT_NE(said_of("base: {device: {from: toy, architecture: Ada}, model: tiny, task: serve, "
+                    "serving: {mixed_attention: joined, decode_parts: even}}\n" +
+                    kernels),
+            "");
+}
+
+TEST(InertAxes, AdaptersOfANodeThatHoldsBothDeployments) {
+  const auto with = [](const std::string& fields) {
+    return base(
+        "task: serve, prefill: {}, parallel: {tp: 2}, cluster: {devices_per_node: 4, "
+        "scale_up: {topology: fabric, bandwidth: 9 GB/s, latency: 1 us, devices: 4}, "
+        "scale_out: {topology: fabric, bandwidth: 1 GB/s, latency: 1 us, devices: 64}}" +
+        fields);
+  };
+  const std::string rails = axis("transfer.rails: [1, 2]");
+  const auto inert = [&](const std::string& text) {
+    return said_of(text).find(
+               "'transfer.rails' changes nothing here: it counts only where KV "
+               "caches leave a node") != std::string::npos;
+  };
+  EXPECT_TRUE(inert(with("") + rails));
+  EXPECT_EQ(said_of(with(", serving: {replicas: 2}") + rails), "");
+  EXPECT_EQ(said_of(with("") + rails + "  - prefill.serving.replicas: [1, 2]\n"), "");
+  EXPECT_TRUE(
+      inert(with(", serving: {replicas: 2}, transfer: {link: {bandwidth: 1 GB/s}}") + rails));
+  const auto noted = read_sweep_text(with(", transfer: {rails: 2}"), "toy.yaml", toy_library());
+  ASSERT_TRUE(noted.ok());
+  EXPECT_EQ(noted->notes.size(), 1u);
+}
+
 // A field of the base may wait for another sweep: it is no mistake, and is told of.
 TEST(InertAxes, FieldsOfTheBaseThatCountNowhereAreNoted) {
   const auto notes_of = [](const std::string& text) {

@@ -136,11 +136,11 @@ TEST(Suite, I5_4_TwoPoolsKeepTokensComing) {
   EXPECT_LT(apart.itl_p99, together.itl_p99);
   EXPECT_GT(together.goodput_per_device,
             apart.goodput_per_device);  // far from full, they need less
-  // 3.3 ms on the way and up to a step of the other pool; a hundredth of the link takes 0.33 s.
-  EXPECT_GT(apart.transfer.value, 3.2e-3);
-  EXPECT_LT(apart.transfer.value, 3.3e-3 + apart.itl_p99.value);
-  EXPECT_GT(thin.transfer.value, 0.32);
-  EXPECT_LT(thin.transfer.value, 0.7);  // two under way share the link
+  // 4.5 ms on the way and up to a step of the other pool; a fiftieth of the link takes 0.225 s.
+  EXPECT_GT(apart.transfer.value, 4.4e-3);
+  EXPECT_LT(apart.transfer.value, 4.6e-3 + apart.itl_p99.value);
+  EXPECT_GT(thin.transfer.value, 0.22);
+  EXPECT_LT(thin.transfer.value, 0.45);  // two under way share the link
   EXPECT_GT(thin.transfer_share, 10 * apart.transfer_share);
 }
 
@@ -215,8 +215,8 @@ TEST(Suite, X8_FollowingTheDaySavesHours) {
   for (std::size_t i = 1; i < runs.size(); ++i) {
     EXPECT_LT(runs[i].metrics().device_hours, 0.75 * all_on.device_hours);
     EXPECT_GT(runs[i].metrics().slo_attainment, 0.95);
-    // Who is late by chance, of some ten thousand, differs.
-    EXPECT_LT(runs[i].metrics().slo_attainment, all_on.slo_attainment + 0.001);
+    // Of 24,000 requests the one with the longest prompt is late whatever is on, and nobody else where all replicas are.
+    EXPECT_LT(runs[i].metrics().slo_attainment, all_on.slo_attainment + 1e-12);
   }
 }
 

@@ -168,8 +168,9 @@ TEST(TrainingSuite, X6_PhasesOfReinforcementLearning) {
   for (const auto* figures : {&moved, &kept, &apart}) {
     EXPECT_NEAR(sum(*figures) / figures->iteration_time, 1, 1e-9);
   }
-  EXPECT_NEAR(kept.weight_transfer_time.value, 0.16, 0.01);
-  EXPECT_NEAR(apart.weight_transfer_time.value, 0.32, 0.01);
+  // Half of 16 GB of weights, and all of them, over an adapter of 50 GB/s, of which sends reach 0.73.
+  EXPECT_NEAR(kept.weight_transfer_time.value, 0.16 / 0.73, 0.01);
+  EXPECT_NEAR(apart.weight_transfer_time.value, 0.32 / 0.73, 0.01);
   EXPECT_GT(moved.weight_transfer_time, kept.weight_transfer_time);
   // Beside the update, only the longer of the two counts.
   EXPECT_NEAR((std::max(beside.rollout_time, beside.scoring_time + beside.update_time) +

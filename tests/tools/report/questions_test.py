@@ -236,6 +236,19 @@ axes:
         rest = llmsweep("top", run, "--by", "ttft_s", "--where", "requests_refused == 0")
         self.assertEqual(rest.stderr, "2 points, 2 ok, 1 of them asked for\n")
 
+    def test_rows_that_saw_first_turns_are_told_of(self):
+        run = self.home / "first_turns"
+        (self.home / "first_turns.yaml").write_text("""
+base: {task: serve, device: h100-sxm, model: llama-3.1-8b, load: {turns: 6, lengths: {prompt: 1500, output: 300}}}
+axes:
+  - load.rate: [0.1 req/s, 500 req/s]
+""")
+        self.assertEqual(llmsweep("run", self.home / "first_turns.yaml", "-o", run).returncode, 0)
+        told = llmsweep("top", run, "--by", "throughput_req_per_s").stderr
+        self.assertIn("1 of 2 points are over before their sessions are", told)
+        rest = llmsweep("top", run, "--by", "ttft_s", "--where", "later_turns_seen >= 0.9")
+        self.assertEqual(rest.stderr, "2 points, 2 ok, 1 of them asked for\n")
+
     def test_a_part_cut_short_is_named(self):
         broken = self.home / "broken"
         shutil.copytree(self.run_folder, broken)
