@@ -241,15 +241,18 @@ void ServingSim::take_back_first_token(Sequence& sequence) const {
   if (stages().back().carry.tells_first_token) --sequence.generated;
 }
 
-// To the pool that reads prompts, from the start or after what it has written, or first to who sets blocks aside.
+// To the pool that reads prompts, from the start or after what it has written, or first to who sets blocks aside. Who writes reads itself
+// what no reader has room for: an answer that was begun, or a prompt of which it had the most.
 void ServingSim::send(const Sequence& sequence) {
-  const std::size_t stage = reserves(sequence) ? stages().size() - 1 : 0;
+  const Replica& reader = replicas_[pools_[stages()[0].pool].first];
+  const bool local = !reader.fits(sequence.to_read(), 1);
+  const std::size_t stage = local || reserves(sequence) ? stages().size() - 1 : 0;
   if (pools_[stages()[stage].pool].scaler.open() == 0) {
     held_.push_back(sequence);
     return;
   }
   ask_for(sequence);
-  if (stage > 0) {
+  if (stage > 0 && !local) {
     passed_on_ = sequence;
     passed_on_.target = sequence.to_read();
     passed_on_.to_replica = passed_on_.to_slot = -1;
@@ -258,8 +261,8 @@ void ServingSim::send(const Sequence& sequence) {
     expect(route(stage, request_, now_), passed_on_, -1, -1);
     return;
   }
-  const std::size_t target = route(0, request_, now_);
-  const std::int64_t output = stages()[0].writes ? sequence.asked : sequence.token_by_reading();
+  const std::size_t target = route(stage, request_, now_);
+  const std::int64_t output = stages()[stage].writes ? sequence.asked : sequence.token_by_reading();
   // What became of its images was lost with the replica that had them: they are encoded again.
   take_in(target, sequence, output);
   start_loads(target);

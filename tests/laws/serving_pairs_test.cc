@@ -25,8 +25,9 @@ using toys::together;
 
 void expect_conservation(Fleet& fleet, const ServingStats::Summary& summary,
                          const std::string& which) {
-  const std::int64_t answers = fleet.lab.made.scenario.load.samples;
-  if (answers == 1) {
+  const Load& load = fleet.lab.made.scenario.load;
+  const std::int64_t answers = load.samples;
+  if (answers == 1 && load.branches == 1) {  // what each has sent follows from the row
     EXPECT_EQ(
         summary.tokens_in + summary.tokens_out + summary.tokens_refused + summary.tokens_given_up,
         fleet.lab.offered_tokens())
@@ -255,6 +256,49 @@ TEST(ServingPairs, LoadsFromBelowHoldNobodyUp) {
     expect_both_ways_alike(fleet, on, std::to_string(number));
     ASSERT_FALSE(HasFailure());
   }
+}
+
+// What no mechanism of the list switches on: other orders of the queue, static batches, short prompts that are read where they are
+// answered, several calls in a turn, readers with little room.
+void vary_settings(Fleet& fleet, const Switched& on) {
+  const auto any_of = [&on](std::initializer_list<std::string_view> names) {
+    return std::ranges::any_of(on, [&](const Mechanism* one) {
+      return std::ranges::find(names, one->name) != names.end();
+    });
+  };
+  toys::Dice& dice = fleet.dice;
+  constexpr Ordering orderings[] = {Ordering::fcfs, Ordering::longest_prefix, Ordering::slo};
+  fleet.main().ordering = orderings[dice.whole(0, 2)];
+  if (dice.chance(0.3)) fleet.journey.short_prompt = dice.whole(1, 100);
+  Load& load = fleet.lab.made.scenario.load;
+  if (load.turns > 1 && dice.chance(0.5)) load.branches = 2;
+  if (dice.chance(0.3)) fleet.readers_blocks = 220 / fleet.main().block_size + dice.whole(1, 10);
+  if (dice.chance(0.3)) fleet.readers_seats = dice.whole(1, 4);
+  // Refused with the others.
+  const bool in_batches =
+      !any_of({"priorities", "prefill pool", "blocks set aside", "adapters in two pools"});
+  if (in_batches && dice.chance(0.3)) fleet.main().policy = policy_named("static");
+}
+
+void expect_varied_case_alike(std::uint64_t number) {
+  const Switched on = toys::drawn_mechanisms(number, 4);
+  Fleet fleet(number);
+  if (number % 3 == 0) fleet.keep_states();
+  vary_settings(fleet, on);
+  expect_both_ways_alike(fleet, on, std::to_string(number));
+}
+
+TEST(ServingPairs, OtherSettingsBesideMechanisms) {
+  const std::uint64_t first = asked_for("LLMSWEEP_FIRST", 60'000'000);
+  for (std::uint64_t number = first; number < first + 50 * cases_of_each(8); ++number) {
+    expect_varied_case_alike(number);
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
+// After a failure a prompt is read again with the answer that was begun, which readers may have no room for.
+TEST(ServingPairs, WhatNoReaderHasRoomForIsReadWhereItIsWritten) {
+  expect_varied_case_alike(60'002'812);
 }
 
 // So many mechanisms drawn at random, a third of the cases with states. Others: LLMSWEEP_FIRST=1200000.

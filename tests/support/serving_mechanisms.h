@@ -26,6 +26,8 @@ struct Fleet {
   AdapterCache::Setup adapters{.slots = 0};
   ClockChoice clock;
   std::int64_t state = 0;  // blocks of a state of scans
+  // Of those that read for others; 0: as many as the others have.
+  std::int64_t readers_blocks = 0, readers_seats = 0;
 
   explicit Fleet(std::uint64_t number) : lab(random_case(number)), dice(88'000'000 + number) {
     ServingSettings& serving = lab.made.scenario.serving;
@@ -51,6 +53,8 @@ struct Fleet {
   ServingStats::Summary run(bool stepping) {
     main().stepping = stepping;
     readers = main();
+    if (readers_blocks > 0) readers.kv_blocks = readers_blocks;
+    if (readers_seats > 0) readers.max_num_seqs = readers_seats;
     PoolSetup writing = lab.pool();
     writing.pace = beside_state(pace);
     writing.state = state_tokens();
