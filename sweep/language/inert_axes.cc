@@ -279,10 +279,45 @@ void check_lost_fields(const SpaceParts& parts, const std::vector<StatedField>& 
   }
 }
 
+namespace {
+
+// A role of the base that no point has, and why.
+struct IdleRole {
+  std::string name;
+  engine::Location where;
+  const LeafUse* reason;
+
+  std::string said() const {
+    return fmt::format("'{}' changes nothing here: it counts only where {}", name, reason->where);
+  }
+  // Others wait for what an axis, or a user's next edit, may bring: images, drafts.
+  bool of_another_task() const { return reason->where.starts_with("task is "); }
+};
+
+std::vector<IdleRole> idle_roles(const SpaceParts& parts,
+                                 const std::map<int, engine::Location>& roles) {
+  const Possibilities possibilities(parts);
+  std::vector<IdleRole> idle;
+  for (const auto& [present, where] : roles) {
+    const bool stated = possibilities.of(present).any([](double value) { return value != 0; });
+    const LeafUse* reason = stated ? engine::why_inert(present, possibilities.can_be()) : nullptr;
+    const std::string& path = engine::leaf_at(present).path;
+    if (reason != nullptr) idle.push_back({path.substr(0, path.rfind('.')), where, reason});
+  }
+  return idle;
+}
+
+}  // namespace
+
 std::vector<std::string> notes_on_idle_fields(const SpaceParts& parts,
-                                              const std::vector<StatedField>& base) {
+                                              const std::vector<StatedField>& base,
+                                              const std::map<int, engine::Location>& roles) {
   std::vector<std::string> notes;
   if (std::ranges::find(base, "device.name", &StatedField::path) != base.end()) return notes;
+  const auto note = [&notes](const engine::Location& where, const std::string& said) {
+    notes.push_back(fmt::format("{}:{}:{}: {}", where.file, where.line, where.column, said));
+  };
+  for (const IdleRole& role : idle_roles(parts, roles)) note(role.where, role.said());
   const Possibilities possibilities(parts);
   const engine::Scenario defaults;
   for (const StatedField& field : base) {
@@ -292,14 +327,12 @@ std::vector<std::string> notes_on_idle_fields(const SpaceParts& parts,
     if (engine::of_role(leaf)) continue;
     if (engine::get_leaf(parts.base, leaf) == engine::get_leaf(defaults, leaf)) continue;
     const LeafUse* reason = engine::why_inert(number, possibilities.can_be());
-    const std::string note =
+    const std::string said =
         reason != nullptr
             ? fmt::format("'{}' changes nothing here: it counts only where {}", field.path,
                           reason->where)
             : another_value(number, engine::get_leaf(parts.base, leaf), possibilities.can_be());
-    if (note.empty()) continue;
-    notes.push_back(
-        fmt::format("{}:{}:{}: {}", field.where.file, field.where.line, field.where.column, note));
+    if (!said.empty()) note(field.where, said);
   }
   return notes;
 }
@@ -329,18 +362,8 @@ void check_inert_axes(const SpaceParts& parts, const std::vector<engine::Locatio
 
 void check_inert_roles(const SpaceParts& parts, const std::map<int, engine::Location>& roles,
                        Reading& reading) {
-  const Possibilities possibilities(parts);
-  for (const auto& [present, place] : roles) {
-    const bool stated = possibilities.of(present).any([](double value) { return value != 0; });
-    const LeafUse* reason = stated ? engine::why_inert(present, possibilities.can_be()) : nullptr;
-    // Others wait for what an axis, or a user's next edit, may bring: images, drafts.
-    if (reason == nullptr || !reason->where.starts_with("task is ")) continue;
-    const std::string& path = engine::leaf_at(present).path;
-    const std::string role = path.substr(0, path.rfind('.'));
-    reading.mistake(
-        place,
-        "'" + role + "' changes nothing here: it counts only where " + std::string(reason->where),
-        "remove it");
+  for (const IdleRole& role : idle_roles(parts, roles)) {
+    if (role.of_another_task()) reading.mistake(role.where, role.said(), "remove it");
   }
 }
 

@@ -37,11 +37,13 @@ void check_lost_fields(const SpaceParts& parts, const std::vector<StatedField>& 
                        Reading& reading);
 
 // One sentence for each field of the base that is not as by default and counts in no point: `step.context` where all points
-// read prompts. No mistake, as a base may be written for more than one sweep. A base that was written out states everything.
+// read prompts; and for each role (by its leaf `present`, with its place) that no point has: a draft that no method asks. No
+// mistake, as a base may be written for more than one sweep. A base that was written out states everything.
 std::vector<std::string> notes_on_idle_fields(const SpaceParts& parts,
-                                              const std::vector<StatedField>& base);
+                                              const std::vector<StatedField>& base,
+                                              const std::map<int, engine::Location>& roles);
 
-// Notes a mistake for each role of the base (by its leaf `present`, with its place) that no task of the sweep has.
+// Notes a mistake for each role of the base that no task of the sweep has.
 void check_inert_roles(const SpaceParts& parts, const std::map<int, engine::Location>& roles,
                        Reading& reading);
 

@@ -76,7 +76,9 @@ engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
   if (!reading_.mistakes.empty()) return mistakes();
 
   std::vector<std::string> notes;
-  if (inert_ == InertAxes::refused) notes = notes_on_idle_fields(parts_, base_fields_);
+  if (inert_ == InertAxes::refused) {
+    notes = notes_on_idle_fields(parts_, base_fields_, roles_in_base_);
+  }
   const std::string body = space_yaml(parts_);
   parts_.resources = reading_.resources;
   SweepSpec spec{.space = Space(std::make_shared<const SpaceParts>(std::move(parts_)))};

@@ -192,7 +192,7 @@ TEST(InertAxes, FieldsOfTheBaseThatCountNowhereAreNoted) {
   };
   const std::string read = base("task: step, step: {phase: prefill, context: 64000}");
   EXPECT_EQ(notes_of(read), std::vector<std::string>{
-                                "toy.yaml:1:69: 'step.context' changes nothing here: it counts "
+                                "toy.yaml:1:68: 'step.context' changes nothing here: it counts "
                                 "only where step.phase is decode"});
   // Some point reads it; it is as by default; the sweep was written out.
   EXPECT_TRUE(notes_of(read + axis("step.phase: [prefill, decode]")).empty());
@@ -200,6 +200,14 @@ TEST(InertAxes, FieldsOfTheBaseThatCountNowhereAreNoted) {
   const auto resolved = read_sweep_text(read, "toy.yaml", toy_library());
   EXPECT_TRUE(notes_of(resolved->resolved).empty());
   EXPECT_EQ(notes_of(base("task: serve, load: {cv: 3, turns: 2}")).size(), 1u);
+  // A draft that no method asks is noted as one, until an axis may bring the method.
+  const std::string drafted = base("task: serve, speculation: {draft: tiny}");
+  EXPECT_EQ(notes_of(drafted),
+            std::vector<std::string>{"toy.yaml:1:68: 'draft' changes nothing here: it counts only "
+                                     "where speculation.method is draft_model"});
+  EXPECT_TRUE(notes_of(drafted + axis("zip: {speculation.method: [none, draft_model], "
+                                      "speculation.tokens: [0, 2]}"))
+                  .empty());
   // One value of it is another one.
   const std::string chunks = base("task: train, parallel: {pp: 2}, train: {schedule: interleaved}");
   EXPECT_EQ(notes_of(chunks), std::vector<std::string>{
