@@ -18,6 +18,13 @@ enum class HostMode : std::uint8_t {
 };
 constexpr std::array<std::string_view, 2> enum_names(HostMode) { return {"eager", "graph"}; }
 
+// What engines count when they capture graphs for decode steps of some sizes.
+enum class GraphSizes : std::uint8_t {
+  tokens,     // vLLM: a sequence that is verified has several
+  sequences,  // SGLang, TensorRT-LLM: whatever number of tokens each has
+};
+constexpr std::array<std::string_view, 2> enum_names(GraphSizes) { return {"tokens", "sequences"}; }
+
 // The defaults are round figures for a PyTorch-based engine on a server of 2023 or later: operators take 8 to 16 us
 // to launch, a graph 5 to 9 us to replay (specs/calibration/h200-sxm/host_terms.csv). The interval
 // is that of published step overheads around their line in batch size (0.74 to 1.36 times it), widened
@@ -33,6 +40,7 @@ struct HostSettings {
   Seconds layer_cost{0};
   std::int64_t largest_graph = 512;
   std::string captured_sizes;
+  GraphSizes graph_sizes = GraphSizes::tokens;
   Seconds step_overhead{300e-6};
   Seconds step_per_sequence{3e-6};
   Seconds step_per_kv_token{0};
@@ -65,6 +73,11 @@ struct HostSettings {
           "of 8, "
           "and of 16 above 256",
           any_value);
+    visit(
+        "graph_sizes", self.graph_sizes,
+        "what largest_graph and captured_sizes count: tokens, of which a sequence with a draft has "
+        "several in a step (vLLM), or sequences (SGLang, TensorRT-LLM)",
+        any_value);
     visit("step_overhead", self.step_overhead,
           "host time of one step: scheduling, input preparation, sampling and output",
           non_negative.slower());

@@ -32,7 +32,10 @@ Seconds launching_time(const StepWork& step, const HostSettings& host) {
   return host.launch_cost * step.launches + host.layer_cost * step.layers;
 }
 
-}  // namespace
+// What graphs were captured for so many of.
+std::int64_t counted(DecodeSize size, const HostSettings& host) {
+  return host.graph_sizes == GraphSizes::tokens ? size.tokens() : size.sequences;
+}
 
 std::int64_t captured_batch(std::int64_t batch, const HostSettings& host) {
   if (host.mode != HostMode::graph || batch > host.largest_graph) return batch;
@@ -46,7 +49,15 @@ std::int64_t captured_batch(std::int64_t batch, const HostSettings& host) {
   return std::min((batch + step - 1) / step * step, host.largest_graph);
 }
 
-LaunchMode launch_mode(bool decode_only, std::int64_t batch, const HostSettings& host) {
+}  // namespace
+
+std::int64_t captured_tokens(DecodeSize size, const HostSettings& host) {
+  const std::int64_t captured = captured_batch(counted(size, host), host);
+  return host.graph_sizes == GraphSizes::tokens ? captured : captured * size.queries;
+}
+
+LaunchMode launch_mode(bool decode_only, DecodeSize size, const HostSettings& host) {
+  const std::int64_t batch = counted(size, host);
   bool captured = host.mode == HostMode::graph && decode_only && batch <= host.largest_graph;
   if (captured && !host.captured_sizes.empty()) {
     captured = listed_batch(batch, host.captured_sizes) > 0;

@@ -9,13 +9,21 @@
 
 namespace engine {
 
-// The batch size a decode batch runs at: the next captured one, or itself where none is.
-std::int64_t captured_batch(std::int64_t batch, const HostSettings& host);
+// Sequences that decode in a step, with so many tokens each.
+struct DecodeSize {
+  std::int64_t sequences = 0;
+  std::int64_t queries = 1;
+
+  std::int64_t tokens() const { return sequences * queries; }
+};
+
+// Tokens that a decode batch runs at: those of the next captured size, or its own where none is.
+std::int64_t captured_tokens(DecodeSize size, const HostSettings& host);
 
 enum class LaunchMode : std::uint8_t { eager, replay };
 
 // How a step's kernels reach the device: only whole decode batches are captured.
-LaunchMode launch_mode(bool decode_only, std::int64_t batch, const HostSettings& host);
+LaunchMode launch_mode(bool decode_only, DecodeSize size, const HostSettings& host);
 
 struct HostTime {
   Seconds gap;      // the device idles between kernels

@@ -64,6 +64,7 @@ constexpr std::string_view kNotInTraining[] = {
     "host.mode",
     "host.largest_graph",
     "host.captured_sizes",
+    "host.graph_sizes",
     "host.step_overhead",
     "host.step_per_sequence",
     "host.step_per_kv_token",
@@ -347,7 +348,7 @@ std::vector<LeafUse> role_uses() {
   };
   for (const std::string_view path :
        {"prefill.host.mode", "prefill.host.graph_launch", "prefill.host.largest_graph",
-        "prefill.serving.attention", "prefill.serving.decode_parts",
+        "prefill.host.graph_sizes", "prefill.serving.attention", "prefill.serving.decode_parts",
         "prefill.serving.mixed_attention", "prefill.serving.new_token_ratio",
         "prefill.serving.stepping", "prefill.serving.prediction_error",
         "prefill.serving.failures.attempts", "prefill.serving.failures.answers"}) {

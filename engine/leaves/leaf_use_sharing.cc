@@ -35,6 +35,8 @@ std::vector<LeafUse> neighbour_uses() {
                                       "neighbour.serving.replicas", "neighbour.serving.clock"}) {
     uses.push_back({path, "the deployment has devices of its own, which a neighbour has not", {}});
   }
+  uses.push_back(
+      {"neighbour.host.graph_sizes", "the deployment has a draft, which a neighbour has not", {}});
   return uses;
 }
 

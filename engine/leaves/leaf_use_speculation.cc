@@ -58,12 +58,12 @@ std::vector<LeafUse> speculation_uses() {
        {"speculation.method", "speculation.acceptance", "speculation.acceptance_checksum",
         "speculation.workload", "speculation.tree", "speculation.further_candidates",
         "speculation.dynamic", "speculation.draws", "speculation.draft_window",
-        "speculation.draft_overhead", "speculation.lookup_time"}) {
+        "speculation.draft_overhead", "speculation.lookup_time", "host.graph_sizes"}) {
     uses.push_back({path, "speculation.tokens is above 0", {above("speculation.tokens", 0)}});
   }
   for (const std::string_view path :
        {"speculation.acceptance", "speculation.acceptance_checksum", "speculation.tree",
-        "speculation.dynamic", "speculation.draws"}) {
+        "speculation.dynamic", "speculation.draws", "host.graph_sizes"}) {
     uses.push_back({path, "speculation.method is not none", {is("speculation.method", methods)}});
   }
   return uses;
@@ -76,7 +76,8 @@ std::vector<LeafUse> draft_uses() {
        "task is request or serve, or step.phase is decode",
        {is("task", {"request", "serve"}), is("step.phase", {"decode"})}},
       {"draft", "speculation.method is draft_model", {is("speculation.method", {"draft_model"})}},
-      {"draft", "speculation.tokens is above 0", {above("speculation.tokens", 0)}}};
+      {"draft", "speculation.tokens is above 0", {above("speculation.tokens", 0)}},
+      {"draft.host.graph_sizes", "speculation.tree has candidates", {set("speculation.tree")}}};
   for (const std::string_view path : kNotInDrafts) {
     uses.push_back({path, "the deployment serves requests, which a draft does not", {}});
   }

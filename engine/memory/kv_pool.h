@@ -277,8 +277,7 @@ class KvPool {
     const std::int32_t index = table_.find(part.key);
     if (index < 0) return false;
     const Extent& extent = extents_[std::size_t(index)];
-    match.last =
-        std::min<std::int64_t>(extent.blocks, blocks_to_share(part, start, most_tokens));
+    match.last = std::min<std::int64_t>(extent.blocks, blocks_to_share(part, start, most_tokens));
     match.blocks += match.last;
     match.idle += std::max<std::int64_t>(0, match.last - extent.reach);
     ++match.extents;

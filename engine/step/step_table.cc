@@ -79,10 +79,11 @@ void StepTable::reset(const StepContext& context, const StepScale& scale,
 }
 
 void StepTable::add_batch(std::int64_t sequences) {
-  const std::int64_t tokens = sequences * verification_.queries;
-  const LaunchMode mode = launch_mode(true, tokens, context_->host);
+  const DecodeSize size{sequences, verification_.queries};
+  const std::int64_t tokens = size.tokens();
+  const LaunchMode mode = launch_mode(true, size, context_->host);
   DecodeBatch batch;
-  batch.rows = mode == LaunchMode::replay ? captured_batch(tokens, context_->host) : tokens;
+  batch.rows = mode == LaunchMode::replay ? captured_tokens(size, context_->host) : tokens;
   batch.fixed.add(tokens_.at(Part::body, batch.rows));
   if (exchanges_) batch.fixed.add(tokens_.at(Part::decode_exchange, batch.rows));
   batch.fixed.add(tokens_.at(Part::head, tokens));

@@ -209,10 +209,11 @@ StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
                    std::vector<KernelRow>* rows) {
   const bool decode_only = batch.prefill_tokens == 0;
   const std::int64_t sequences = batch.prefill_sequences + batch.decode_sequences;
-  // Graphs are captured by tokens, of which a sequence that is verified has several.
-  const std::int64_t decodes = batch.decode_tokens();
+  const DecodeSize decodes{batch.decode_sequences, batch.decode_queries};
   const LaunchMode mode = launch_mode(decode_only, decodes, context.host);
-  if (mode == LaunchMode::replay) batch.padding = captured_batch(decodes, context.host) - decodes;
+  if (mode == LaunchMode::replay) {
+    batch.padding = captured_tokens(decodes, context.host) - decodes.tokens();
+  }
   OpList ops;
   token_ops(context.shard, batch, ops);
   attention_ops(context.shard, batch, ops);
@@ -238,9 +239,12 @@ StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& r
   batch.decode_sequences = run.sequences;
   batch.decode_queries = run.pace.queries;
   batch.adapters = run.adapters;
-  const std::int64_t decodes = batch.sampled = batch.decode_tokens();
+  const DecodeSize decodes{batch.decode_sequences, batch.decode_queries};
+  batch.sampled = decodes.tokens();
   const LaunchMode mode = launch_mode(true, decodes, step.host);
-  if (mode == LaunchMode::replay) batch.padding = captured_batch(decodes, step.host) - decodes;
+  if (mode == LaunchMode::replay) {
+    batch.padding = captured_tokens(decodes, step.host) - decodes.tokens();
+  }
 
   // Only attention changes from step to step: everything else is timed once.
   OpList ops;

@@ -118,11 +118,10 @@ std::optional<Refusal> carry_of(const HandoverWay& way, Handover& handover) {
   const auto of_state = [&way](const Deployed& end, const Sends& sends) {
     return carried_kv(end, way, 0).value * sends.line.seconds_per_byte;
   };
-  handover.carry = {
-      .token = {.sent = per_token(way.from, out), .received = per_token(way.to, in)},
-      .state = {.sent = of_state(way.from, out), .received = of_state(way.to, in)},
-      .latency = std::max(out.line.start, in.line.start).value,
-      .tells_first_token = way.transfer.first_token == FirstToken::decode};
+  handover.carry = {.token = {.sent = per_token(way.from, out), .received = per_token(way.to, in)},
+                    .state = {.sent = of_state(way.from, out), .received = of_state(way.to, in)},
+                    .latency = std::max(out.line.start, in.line.start).value,
+                    .tells_first_token = way.transfer.first_token == FirstToken::decode};
   if (way.transfer.mode == TransferMode::layers) {
     handover.carry.last_share = 1 / double(way.from.spec->model.layers);
   }

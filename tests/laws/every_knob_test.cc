@@ -58,6 +58,7 @@ axes:
       - {name: joined, base: {parallel: {tp: 8}, step: {phase: prefill, prompt: 8000}, cluster: {scale_up: {from: nvlink-4, topology: mesh, devices: 4}, scale_out: {from: roce-400, topology: mesh}}}}
       - {name: summed, base: {parallel: {tp: 8}, step: {phase: prefill, prompt: 8000}, cluster: {scale_up: nvlink-4}}}
       - {name: verified, base: {speculation: {method: draft_model, draft: llama-3.2-1b, tokens: 3, acceptance: [0.8, 0.7]}, step: {batch: 4, context: 900}}}
+      - {name: wide drafts, base: {speculation: {method: draft_model, draft: llama-3.2-1b, tokens: 3, acceptance: 0.8, tree: [2, 2]}, step: {batch: 5, context: 900}}}
       - {name: looked up, base: {speculation: {method: ngram, tokens: 3, acceptance: 0.5}}}
       - {name: heads, base: {speculation: {method: heads, tokens: 3, acceptance: 0.5}}}
       - {name: added layer, base: {task: serve, speculation: {method: mtp, tokens: 2, acceptance: 0.7}}}

@@ -175,6 +175,19 @@ TEST(HostLaws, AShippedHostDoesNotHideTheFormatOfALargeBatch) {
   }
 }
 
+// Engines that capture graphs of so many requests capture them with their proposals: a draft does not make their steps eager.
+TEST(HostLaws, GraphsOfSequencesHoldWithDrafts) {
+  int sequences = 0;
+  for (const HostSettings& host : toys::shipped_hosts()) {
+    if (host.graph_sizes == GraphSizes::tokens) continue;
+    ++sequences;
+    for (const std::int64_t batch : {std::int64_t{1}, std::int64_t{32}, host.largest_graph}) {
+      EXPECT_EQ(launch_mode(true, {batch, 5}, host), LaunchMode::replay) << host.name << batch;
+    }
+  }
+  EXPECT_EQ(sequences, 3);  // SGLang's and TensorRT-LLM's
+}
+
 // One request alone: each of its tokens waits for the device or for the front end, whichever is longer.
 TEST(HostLaws, InServingTheFrontEndIsTheLeastTimeOfATokenAndOverlapsTheDevice) {
   Scenario scenario = toys::served(policy_named("vllm_v1"));

@@ -72,11 +72,26 @@ TEST(CapturedBatch, IsTheNextCapturedSizeUpToTheLargest) {
   host.largest_graph = 512;
   const std::int64_t expected[][2] = {{1, 1},     {2, 2},     {3, 4},     {5, 8},    {9, 16},
                                       {250, 256}, {257, 272}, {512, 512}, {513, 513}};
-  for (const auto& [batch, captured] : expected) EXPECT_EQ(captured_batch(batch, host), captured);
+  for (const auto& [batch, captured] : expected)
+    EXPECT_EQ(captured_tokens({batch}, host), captured);
   host.largest_graph = 20;
-  EXPECT_EQ(captured_batch(18, host), 20);
+  EXPECT_EQ(captured_tokens({18}, host), 20);
   host.mode = HostMode::eager;
-  EXPECT_EQ(captured_batch(3, host), 3);
+  EXPECT_EQ(captured_tokens({3}, host), 3);
+}
+
+// Eighteen sequences with four proposals each are 90 tokens: more than the largest graph of so many tokens, fewer than that of so many
+// sequences.
+TEST(CapturedBatch, CountsTokensOrSequences) {
+  HostSettings host;
+  host.largest_graph = 64;
+  const DecodeSize drafted{.sequences = 18, .queries = 5};
+  EXPECT_EQ(launch_mode(true, drafted, host), LaunchMode::eager);
+  EXPECT_EQ(captured_tokens(drafted, host), 90);
+  host.graph_sizes = GraphSizes::sequences;
+  EXPECT_EQ(launch_mode(true, drafted, host), LaunchMode::replay);
+  EXPECT_EQ(captured_tokens(drafted, host), 24 * 5);
+  EXPECT_EQ(launch_mode(true, {65, 1}, host), LaunchMode::eager);
 }
 
 }  // namespace

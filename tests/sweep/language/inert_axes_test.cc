@@ -175,6 +175,9 @@ TEST(InertAxes, AdaptersOfANodeThatHoldsBothDeployments) {
   EXPECT_EQ(said_of(with("") + rails + "  - prefill.serving.replicas: [1, 2]\n"), "");
   EXPECT_TRUE(
       inert(with(", serving: {replicas: 2}, transfer: {link: {bandwidth: 1 GB/s}}") + rails));
+  const std::string sharing = axis("transfer.contention: [transfers, collectives]");
+  EXPECT_EQ(said_of(with("") + sharing), "");
+  EXPECT_NE(said_of(with(", transfer: {link: {bandwidth: 1 GB/s}}") + sharing), "");
   const auto noted = read_sweep_text(with(", transfer: {rails: 2}"), "toy.yaml", toy_library());
   ASSERT_TRUE(noted.ok());
   EXPECT_EQ(noted->notes.size(), 1u);
