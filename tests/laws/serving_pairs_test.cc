@@ -296,6 +296,9 @@ TEST(ServingPairs, OtherSettingsBesideMechanisms) {
   }
 }
 
+// Whoever is first by what the cache has now loads first, however long ago anybody planned.
+TEST(ServingPairs, LoadsFollowTheOrderOfNow) { expect_varied_case_alike(97'015'483); }
+
 // After a failure a prompt is read again with the answer that was begun, which readers may have no room for.
 TEST(ServingPairs, WhatNoReaderHasRoomForIsReadWhereItIsWritten) {
   expect_varied_case_alike(60'002'812);

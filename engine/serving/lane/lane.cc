@@ -87,7 +87,7 @@ void Lane::plan(double now) {
     begin_work(now);
     start_steady(now);
   } else {
-    if (common.settings->ordering == Ordering::longest_prefix) sequences_.order_by_prefix();
+    order_queue();
     StepPlan& plan = *common.scratch_plan;
     plan.clear();
     if (sequences_.makes_way() && sequences_.make_way()) {

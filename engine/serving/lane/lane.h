@@ -103,6 +103,11 @@ class alignas(64) Lane {
   };
   Moment at(double time) const;
   const ReplicaView& view() { return sequences_.view(); }
+  // Where it goes by what the cache has now.
+  void order_queue() {
+    const bool by_cache = replica_->common->settings->ordering == Ordering::longest_prefix;
+    if (by_cache) sequences_.order_by_prefix();
+  }
 
  private:
   enum class Work : std::uint8_t { none, stretch, step };
