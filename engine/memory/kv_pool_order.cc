@@ -57,6 +57,8 @@ void KvPool::give_up(std::int32_t index, std::int64_t blocks) {
   set_blocks(extent, extent.blocks - blocks);
   idle_ -= blocks;
   evicted_ += blocks;
+  // A request that shares only the beginning of the extent has made the state younger than the blocks before it.
+  if (extent.state.at > extent.blocks) give_up_state(of);
   piece.blocks -= std::int32_t(blocks);
   if (piece.blocks > 0) return;
   check(piece.further < 0, "the end of an extent is given up first");

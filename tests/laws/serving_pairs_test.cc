@@ -304,6 +304,9 @@ TEST(ServingPairs, WhatNoReaderHasRoomForIsReadWhereItIsWritten) {
   expect_varied_case_alike(60'002'812);
 }
 
+// A state goes with the blocks before it, also where a request that shares less has used it since.
+TEST(ServingPairs, NoStateOutlivesTheBlocksBeforeIt) { expect_varied_case_alike(98'029'416); }
+
 // So many mechanisms drawn at random, a third of the cases with states. Others: LLMSWEEP_FIRST=1200000.
 void expect_drawn_alike(std::size_t together_at_once, std::uint64_t usual_first) {
   const std::uint64_t first = asked_for("LLMSWEEP_FIRST", usual_first);
