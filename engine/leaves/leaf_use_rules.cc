@@ -357,8 +357,7 @@ std::vector<LeafUse> role_uses() {
   uses.push_back({"prefill.host.request_latency",
                   "the deployment answers clients, which one for prompts does not",
                   {}});
-  // A copy of the shape that a wire has; its rate and latency are what counts.
-  for (const std::string_view path :
+  for (const std::string_view path :  // rate and latency are what counts
        {"transfer.link.topology", "transfer.link.devices", "transfer.link.in_network_reduction"}) {
     uses.push_back({path, "something is summed or shared over the link; KV is only carried", {}});
   }

@@ -192,7 +192,7 @@ TEST(InertAxes, FieldsOfTheBaseThatCountNowhereAreNoted) {
   };
   const std::string read = base("task: step, step: {phase: prefill, context: 64000}");
   EXPECT_EQ(notes_of(read), std::vector<std::string>{
-                                "toy.yaml:1:68: 'step.context' changes nothing here: it counts "
+                                "toy.yaml:1:69: 'step.context' changes nothing here: it counts "
                                 "only where step.phase is decode"});
   // Some point reads it; it is as by default; the sweep was written out.
   EXPECT_TRUE(notes_of(read + axis("step.phase: [prefill, decode]")).empty());
