@@ -74,8 +74,7 @@ void note_what_misleads(const RunRows& rows, Candidates& found) {
   note_where(
       "later_turns_seen", [](double seen) { return seen < 0.9; },
       "are over before their sessions are (later_turns_seen below 0.9): figures are mostly those "
-      "of "
-      "first turns, whose prompts are shorter, so that rates look high; --where "
+      "of first turns, whose prompts are shorter, so that rates look high; --where "
       "\"later_turns_seen >= 0.9\" leaves them out");
   const std::size_t bounds = count("tier", "roofline");
   if (bounds > 0 && bounds < found.rows.size()) {
