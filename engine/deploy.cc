@@ -29,6 +29,21 @@ std::string guests_part(const Deployed& deployed) {
                      in_gb(deployed.guest.weights));
 }
 
+// The settings that a user may not have thought of: adapters all on the device, and the width of published weights.
+std::string what_would_help(const Deployed& deployed, const MemoryDemand& demand) {
+  const Deployment& spec = *deployed.spec;
+  const LoraSettings& lora = spec.serving.lora;
+  if (lora.rank > 0 && lora.slots == 0 && deployed.guest.weights.value > 0) {
+    return "; serving.lora.slots keeps fewer adapters there";
+  }
+  if (bytes_of(spec.quant.weights) != 2) return "";
+  Deployed narrow = deployed;
+  Quantization quant = spec.quant;
+  quant.weights = Dtype::fp8;
+  narrow.shard = shard_of(spec.model, spec.parallel, quant);
+  return footprint_of(narrow, demand).left().value < 0 ? "" : "; quant.weights: fp8 would fit";
+}
+
 }  // namespace
 
 std::optional<Refusal> deploy(const Deployment& deployment, const CalibrationSettings& calibration,
@@ -66,9 +81,10 @@ std::optional<Refusal> memory_problem(const Deployed& deployed, const Footprint&
         ReasonClass::memory,
         fmt::format(
             "the model does not fit: weights {}{}, activations {} and reserve {} exceed the "
-            "budget of {} by {}",
+            "budget of {} by {}{}",
             in_gb(footprint.weights), guests_part(deployed), in_gb(footprint.activations),
-            in_gb(footprint.reserved), in_gb(footprint.budget), in_gb(left * -1.0))};
+            in_gb(footprint.reserved), in_gb(footprint.budget), in_gb(left * -1.0),
+            what_would_help(deployed, demand))};
   }
   const Bytes used = deployed.kv_of(double(demand.context)) * double(demand.sequences);
   if (used > left) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/explain.h"
+#include "tests/support/serving_toys.h"
 #include "tests/support/toys.h"
 
 namespace engine {
@@ -83,6 +84,21 @@ TEST(Evaluate, AModelThatDoesNotFitSaysByHowMuch) {
       "the model does not fit: weights 3.38 GB, activations 0.00 GB and reserve 0.15 GB exceed "
       "the budget of 1.80 GB by 1.73 GB");
   EXPECT_TRUE(outcome.kernels.empty());
+  // Half of the weights would.
+  scenario.device.memory_capacity = Bytes{3.5e9};
+  EXPECT_TRUE(evaluate(scenario).reason.ends_with("; quant.weights: fp8 would fit"));
+  scenario.quant.weights = Dtype::fp8;
+  EXPECT_EQ(evaluate(scenario).status, Status::ok);
+}
+
+TEST(Evaluate, AdaptersThatDoNotFitNameTheSlots) {
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
+  scenario.serving.lora.rank = 64;
+  scenario.load.adapters = 100'000;
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.reason_class, ReasonClass::memory);
+  EXPECT_TRUE(outcome.reason.ends_with("; serving.lora.slots keeps fewer adapters there"))
+      << outcome.reason;
 }
 
 TEST(Evaluate, ACacheThatDoesNotFitSaysWhatIsLeft) {
