@@ -71,8 +71,7 @@ std::optional<Refusal> pairing_problem(const Deployment& from, const Deployment&
 // The prompts' part of a request, wherever it runs, and the way of its KV cache to the main deployment.
 struct PromptPart {
   StepTime time;
-  StepTime
-      drafts;  // the prompt once more, by the model that proposes tokens, in the prefill deployment
+  StepTime drafts;  // once more, by the model that proposes tokens, in the prefill deployment
   std::optional<KernelRow> carry;
   bool tells_first_token = false;  // only when the KV cache is there
 
