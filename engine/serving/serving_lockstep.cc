@@ -111,6 +111,7 @@ void ServingSim::plan_together(LockstepGroup& group, RequestSource& source) {
     // The others do not wait for who has to plan again.
     do {
       start_loads(i);
+      if (loads_ && replicas_[i].expects()) fetch(i, source);
       replicas_[i].plan();
     } while (replicas_[i].plans_again());
   }

@@ -328,6 +328,8 @@ bool ServingSim::decode_on(std::size_t index, double next_event) {
     if (expects) fetch(index, source);
     if (!replica.forking().empty()) fork(index, source);
     start_loads(index);
+    // Who waited and loads now no longer keeps others from landing.
+    if (expects && loads_) fetch(index, source);
     replica.plan();
   }
   replica.end_turn(ran);

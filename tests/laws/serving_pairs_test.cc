@@ -160,6 +160,9 @@ TEST(ServingPairs, WhoRunsDoesNotMakeWayForWhatWasLoaded) {
   for (const std::uint64_t number : {91'120'326, 91'160'976}) expect_case_alike(number, 5);
 }
 
+// Who waited for room to load, and has it now, no longer keeps others from landing.
+TEST(ServingPairs, WhoLoadsKeepsNobodyFromLanding) { expect_case_alike(130'473'668, 4); }
+
 // What has come free is there to load into from the next step on.
 TEST(ServingPairs, WhatWasLetGoIsRoomToLoadInto) { expect_case_alike(95'024'449, 4); }
 
