@@ -89,8 +89,9 @@ class KvPool {
   // Likewise at once to this one, too.
   void also_copy_to(KvTier& tier) { other_tier_ = &tier; }
 
-  // Where what few steps look at begins.
-  const void* seldom_used() const { return &evicted_; }
+  // Many pools: what every step looks at ends here, and what most do where prefixes are cached.
+  const void* behind_counts() const { return &table_; }
+  const void* behind_cache() const { return &evicted_; }
 
   std::int64_t total() const { return total_; }
   // Blocks that can be taken: those in which nobody finds anything, and cache that nobody uses.
@@ -158,6 +159,7 @@ class KvPool {
       if (holders_ != nullptr) holders_->fetch(next);
       fetch_new_extent();
     }
+    fetch_new_piece();
     for (const KvHolding::Part& part : holding.parts) {
       const Extent* const extent = extents_.data() + part.extent;
       fetch_lines(extent, extent + 1);
@@ -329,6 +331,12 @@ class KvPool {
     if (unused_.empty() && count < extents_.size())
       fetch_lines(&extents_[count], &extents_[count] + 1);
   }
+  // Where the next one stands, and the youngest, which it follows.
+  void fetch_new_piece() const {
+    const std::int32_t next = unused_piece_ >= 0 ? unused_piece_ : piece_count_;
+    fetch_line(pieces_.data() + next);
+    if (by_age_.last >= 0) fetch_line(pieces_.data() + by_age_.last);
+  }
   void erase(std::int32_t extent);
   // What nobody holds of an extent, in the order of age: all of it as the youngest, none, none of the nearest so many.
   void list(std::int32_t extent, bool pinned);
@@ -355,18 +363,16 @@ class KvPool {
   int shift_ = 0;          // of a block size that is a power of two; -1: it is not
   bool caching_ = false;
   bool any_listed_ = false;  // piece, those that are pinned not counted
-  bool expires_ = false;     // cache that nobody uses,
-  std::int64_t evicted_ = 0;
-  double kept_for_ = 0;            // after so many seconds
-  std::int64_t state_blocks_ = 0;  // of a state; 0: sequences have none
-  double now_ = 0;
+  bool expires_ = false;     // cache that nobody uses
+  // Where prefixes are cached, events ask for what follows, too, in three lines.
+  KeyTable table_;  // extents by key
   std::vector<Extent> extents_;
   std::int32_t extent_count_ = 0;     // of extents_, in use or
-  std::vector<std::int32_t> unused_;  // to be used again
+  std::int32_t number_ = 0;           // its own, in `holders_`
+  std::vector<std::int32_t> unused_;  // extents to be used again
   std::vector<Piece> pieces_;
   std::int32_t piece_count_ = 0;    // likewise
   std::int32_t unused_piece_ = -1;  // a list through `after`
-  std::vector<double> used_;        // when somebody last used each piece, where cache expires
   struct UseOrder {
     std::int32_t first = -1, last = -1;
   };
@@ -374,9 +380,13 @@ class KvPool {
   std::int64_t between_ =
       0;  // the sum of `just_older`: the rest of `younger_` is younger than all pieces
   UseOrder& order_of(const Piece& piece) { return piece.pinned ? pinned_ : by_age_; }
-  KeyTable table_;                    // extents by key
-  PrefixHolders* holders_ = nullptr;  // who wants to know what it holds, if somebody does,
-  std::int32_t number_ = 0;           // and its number there
+  PrefixHolders* holders_ = nullptr;  // who wants to know what it holds, if somebody does
+  std::int64_t state_blocks_ = 0;     // of a state; 0: sequences have none
+  // From here on few events ask for anything.
+  std::int64_t evicted_ = 0;
+  double kept_for_ = 0;  // cache that nobody uses, in seconds
+  double now_ = 0;
+  std::vector<double> used_;  // when somebody last used each piece, where cache expires
   KvTier* tier_ = nullptr;            // below it, if there is one,
   bool copies_at_once_ = false;       // and when it gets a copy
   std::int32_t late_place_ = -1;      // there, of the extent that it hears of late; -1: of none
