@@ -145,6 +145,13 @@ class KvPool {
     return caching_ ? look_up(prefix, most_tokens) : Match{};
   }
   void hold(std::span<const PrefixExtent> prefix, const Match& match, KvHolding& holding);
+  // Whether a request that holds the beginning of its prefix holds just that already. States, which are used anew, are not
+  // asked for.
+  bool holds(const Match& match, const KvHolding& holding) const {
+    const auto& parts = holding.parts;
+    return state_blocks_ == 0 && !parts.empty() && parts.size() == match.extents &&
+           holding.shared == match.blocks && parts.back().blocks == match.last;
+  }
 
   // Many pools: ask for what somebody is about to look up, and for what a request that has computed more leaves behind.
   void fetch(std::span<const PrefixExtent> prefix) const {
