@@ -393,11 +393,11 @@ class KvPool {
   std::int64_t evicted_ = 0;
   double kept_for_ = 0;  // cache that nobody uses, in seconds
   double now_ = 0;
-  std::vector<double> used_;  // when somebody last used each piece, where cache expires
-  KvTier* tier_ = nullptr;            // below it, if there is one,
-  bool copies_at_once_ = false;       // and when it gets a copy
-  std::int32_t late_place_ = -1;      // there, of the extent that it hears of late; -1: of none
-  KvTier* other_tier_ = nullptr;      // that gets one, too, at once
+  std::vector<double> used_;      // when somebody last used each piece, where cache expires
+  KvTier* tier_ = nullptr;        // below it, if there is one,
+  bool copies_at_once_ = false;   // and when it gets a copy
+  std::int32_t late_place_ = -1;  // there, of the extent that it hears of late; -1: of none
+  KvTier* other_tier_ = nullptr;  // that gets one, too, at once
 };
 
 }  // namespace engine

@@ -135,7 +135,8 @@ class PrefixHolders {
   std::int32_t add_extent(std::uint64_t key) {
     if (unused_.empty()) {
       unused_.push_back(std::int32_t(extents_.size()));
-      if (extents_.size() == extents_.capacity()) reserve_large_pages(extents_, 2 * extents_.size());
+      if (extents_.size() == extents_.capacity())
+        reserve_large_pages(extents_, 2 * extents_.size());
       extents_.emplace_back();
     }
     const std::int32_t place = unused_.back();

@@ -42,8 +42,8 @@ void ServingSim::start(const ServingProblem& problem) {
   replicas = lanes = 0;
   sheds_ = std::ranges::any_of(problem.pools,
                                [](const PoolSetup& pool) { return pool.settings.admission.any(); });
-  caches_ = std::ranges::any_of(
-      problem.pools, [](const PoolSetup& pool) { return pool.settings.prefix_caching; });
+  caches_ = std::ranges::any_of(problem.pools,
+                                [](const PoolSetup& pool) { return pool.settings.prefix_caching; });
   weighs_ = scales_ = fails_ = steps_together_ = loads_ = in_sight_ = false;
   held_.clear();
   held_back_.clear();
@@ -81,12 +81,12 @@ void ServingSim::start(const ServingProblem& problem) {
 
 void ServingSim::run(const ServingProblem& problem) {
   start(problem);
-  RequestSource source(problem.load, problem.trace, memory_,
-                       {.level = problem.level,
-                        .seed = problem.seed,
-                        .prefixes = caches_ && (problem.trace != nullptr ||
-                                                problem.load.repeats_prompts()),
-                        .endless = problem.plan.endless});
+  RequestSource source(
+      problem.load, problem.trace, memory_,
+      {.level = problem.level,
+       .seed = problem.seed,
+       .prefixes = caches_ && (problem.trace != nullptr || problem.load.repeats_prompts()),
+       .endless = problem.plan.endless});
   bool goes_on = true;
   while (goes_on && take_event(source)) {
     double edge = 0;

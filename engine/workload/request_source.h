@@ -118,15 +118,15 @@ class RequestSource {
   // In two lines of memory: with many sessions they have to be fetched anew for every request.
   struct alignas(64) Client {
     std::int64_t session = -1;
-    std::uint64_t session_draw = 0;    // what its group and tenant are drawn by
-    std::int32_t turn = 0;             // of the session, the one being answered,
-    std::int32_t branch = 0;           // its call that comes next,
-    std::int32_t calls = 1, open = 1;  // its calls, and those that are not answered,
-    std::int64_t before_turn = 0;      // and tokens before it
-    std::int64_t number = 0;           // of the request being answered
-    std::int64_t asked = 0;            // closed: requests so far
-    std::int64_t history = 0;          // tokens so far, prompts and outputs
-    std::int64_t shared = 0;           // tokens at the start that other sessions have, too
+    std::uint64_t session_draw = 0;       // what its group and tenant are drawn by
+    std::int32_t turn = 0;                // of the session, the one being answered,
+    std::int32_t branch = 0;              // its call that comes next,
+    std::int32_t calls = 1, open = 1;     // its calls, and those that are not answered,
+    std::int64_t before_turn = 0;         // and tokens before it
+    std::int64_t number = 0;              // of the request being answered
+    std::int64_t asked = 0;               // closed: requests so far
+    std::int64_t history = 0;             // tokens so far, prompts and outputs
+    std::int64_t shared = 0;              // tokens at the start that other sessions have, too
     SmallList<std::int64_t, 4> turn_end;  // tokens whose KV each turn leaves behind
   };
   static_assert(sizeof(Client) == 128);
