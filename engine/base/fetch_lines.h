@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace engine {
 
@@ -14,7 +15,8 @@ namespace engine {
 
 [[gnu::always_inline]] inline void fetch_lines(const void* from, const void* until) {
   constexpr std::ptrdiff_t line = 64;
-  const char* const first = static_cast<const char*>(from);
+  const std::ptrdiff_t into = std::ptrdiff_t(reinterpret_cast<std::uintptr_t>(from) % line);
+  const char* const first = static_cast<const char*>(from) - into;
   const std::ptrdiff_t bytes = static_cast<const char*>(until) - first;
   for (std::ptrdiff_t at = 0; at < bytes; at += line) fetch_line(first + at);
 }

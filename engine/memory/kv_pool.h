@@ -77,7 +77,6 @@ class KvPool {
   }
   // When cache is next given up because of its age.
   double next_to_expire() const;
-
   // Everything it holds is gone, with whoever held it; what is below stays.
   void lose_all();
 
@@ -145,8 +144,7 @@ class KvPool {
     return caching_ ? look_up(prefix, most_tokens) : Match{};
   }
   void hold(std::span<const PrefixExtent> prefix, const Match& match, KvHolding& holding);
-  // Whether a request that holds the beginning of its prefix holds just that already. States, which are used anew, are not
-  // asked for.
+  // Whether a request holds just that already. Where states are kept, nobody does: holding uses them anew.
   bool holds(const Match& match, const KvHolding& holding) const {
     const auto& parts = holding.parts;
     return state_blocks_ == 0 && !parts.empty() && parts.size() == match.extents &&
@@ -374,30 +372,29 @@ class KvPool {
   // Where prefixes are cached, events ask for what follows, too, in three lines.
   KeyTable table_;  // extents by key
   std::vector<Extent> extents_;
-  std::int32_t extent_count_ = 0;     // of extents_, in use or
-  std::int32_t number_ = 0;           // its own, in `holders_`
-  std::vector<std::int32_t> unused_;  // extents to be used again
+  std::vector<std::int32_t> unused_;  // of these, to be used again
   std::vector<Piece> pieces_;
-  std::int32_t piece_count_ = 0;    // likewise
-  std::int32_t unused_piece_ = -1;  // a list through `after`
+  std::int32_t extent_count_ = 0, piece_count_ = 0;  // in use or to be used again
+  std::int32_t unused_piece_ = -1;                   // a list through `after`
+  std::int32_t number_ = 0;                          // its own, among `holders_`
   struct UseOrder {
     std::int32_t first = -1, last = -1;
   };
   UseOrder by_age_, pinned_;
-  std::int64_t between_ =
-      0;  // the sum of `just_older`: the rest of `younger_` is younger than all pieces
+  // The sum of `just_older`: the rest of `younger_` is younger than all pieces.
+  std::int64_t between_ = 0;
   UseOrder& order_of(const Piece& piece) { return piece.pinned ? pinned_ : by_age_; }
   PrefixHolders* holders_ = nullptr;  // who wants to know what it holds, if somebody does
+  KvTier* tier_ = nullptr;            // below it, if there is one
   std::int64_t state_blocks_ = 0;     // of a state; 0: sequences have none
   // From here on few events ask for anything.
   std::int64_t evicted_ = 0;
   double kept_for_ = 0;  // cache that nobody uses, in seconds
   double now_ = 0;
   std::vector<double> used_;      // when somebody last used each piece, where cache expires
-  KvTier* tier_ = nullptr;        // below it, if there is one,
-  bool copies_at_once_ = false;   // and when it gets a copy
+  bool copies_at_once_ = false;   // to the tier below, not when something is given up
   std::int32_t late_place_ = -1;  // there, of the extent that it hears of late; -1: of none
-  KvTier* other_tier_ = nullptr;  // that gets one, too, at once
+  KvTier* other_tier_ = nullptr;  // that gets a copy, too, at once
 };
 
 }  // namespace engine
