@@ -194,14 +194,15 @@ class ServingSim {
   void weigh(std::size_t replica);
   // Many replicas: what an event looks at is asked for while the one before it is worked on, in two steps, since the first
   // brings the addresses of the second: the replica with its lists, and the sequences that these name.
+  void fetch_replica(std::size_t replica) const {
+    caches_ ? replicas_[replica].fetch_own_and_cache() : replicas_[replica].fetch_own_lines();
+  }
   void fetch_lines_of(std::size_t replica) const {
-    replicas_[replica].fetch_own_lines();
-    if (caches_) replicas_[replica].fetch_cache_lines();
+    fetch_replica(replica);
     lanes_[replica].fetch_own_lines();
   }
   void fetch_lines_for_arrival(std::size_t replica) const {
-    replicas_[replica].fetch_own_lines();
-    if (caches_) replicas_[replica].fetch_cache_lines();
+    fetch_replica(replica);
     lanes_[replica].fetch_work();
   }
   void fetch_sequences_of(std::size_t replica) const {
