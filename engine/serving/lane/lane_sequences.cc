@@ -97,7 +97,7 @@ void LaneSequences::admit(const Admission& admission, double now) {
     if (common.settings->admission.shed_late) replica.note_admission(sequence, now);
     sequence.scheduled = std::max(now, sequence.arrival);  // not before it by less than a moment
     sequence.cached = sequence.computed;
-    common.sums->look_up(sequence.target, sequence.computed);
+    look_up(sequence);
   } else {
     come_back(sequence);
   }
@@ -114,12 +114,17 @@ void LaneSequences::admit(const Admission& admission, double now) {
   set.begin_reading(admission.slot);
 }
 
+void LaneSequences::look_up(const Sequence& sequence) {
+  PoolSums& sums = *replica_->common->sums;
+  sums.look_up(sequence.target, sequence.computed);
+  if (replica_->loads()) sums.found_of_loads(sequence.computed, sequence.brought);
+}
+
 // Hit rates are of prompts, not of what a request has left itself.
 void LaneSequences::come_back(Sequence& sequence) {
-  PoolSums& sums = *replica_->common->sums;
-  if (sequence.had == 0) return sums.look_up(sequence.target, sequence.computed);
-  sequence.found_again = std::min(sequence.computed, sequence.had);
-  sums.found_again(sequence.found_again);
+  if (sequence.had == 0) return look_up(sequence);
+  sequence.found_again = std::min(std::int32_t(sequence.computed), sequence.had);
+  replica_->common->sums->found_again(sequence.found_again);
 }
 
 // Those whose prompts were read elsewhere take the seats that are free, in the order in which they came.
@@ -279,11 +284,12 @@ void LaneSequences::preempt(std::int32_t slot, bool to_the_end) {
   leave_in_cache(sequence);
   stop(slot);
   replica.common->sums->preempted(sequence.computed);
-  sequence.had = sequence.computed;
+  sequence.had = std::int32_t(sequence.computed);
   sequence.found_again = 0;
   ++sequence.preemptions;
   sequence.loaded = -1;  // what it had may lie below by now
   sequence.loads_with_room = false;
+  sequence.brought = {};
   sequence.computed = 0;
   sequence.whereabouts = Whereabouts::waiting;
   if (to_the_end) {
