@@ -49,6 +49,7 @@ TEST(SharedExperts, BesideOthersAddWhatMemoryAndArithmeticNeed) {
       ASSERT_EQ(after.op, row.op);
       EXPECT_EQ(after.work.time, row.work.time) << "the device is busy for as long";
       EXPECT_EQ(after.work.bytes, row.work.bytes);
+      EXPECT_LE(row.work.energy, after.work.energy) << "what the board draws at rest is drawn once";
       if (!is_shared(row)) {
         EXPECT_EQ(after.work, row.work);
         continue;
@@ -65,7 +66,6 @@ TEST(SharedExperts, BesideOthersAddWhatMemoryAndArithmeticNeed) {
     }
     EXPECT_GT(saved, 0) << number;
     EXPECT_NEAR(one.metrics.step_time.value - other.metrics.step_time.value, saved, 1e-9) << number;
-    EXPECT_LE(other.metrics.energy_per_step.value, one.metrics.energy_per_step.value);
   }
 }
 
