@@ -38,10 +38,13 @@ class LowerTiers {
 
   // The replica has failed: what lies in memory is gone, disk and store keep theirs.
   void lose_memory();
+  // Its machine has been given back: only the store, which others share, keeps what it has.
+  void lose_all();
   // Its own ways bring nothing that was asked for before.
   void restart(double now) { free_.fill(now); }
 
  private:
+  void lose(std::size_t place);
   void offer_states(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,
                     Offer& offer) const;
   // That the way up from a tier is in use.
