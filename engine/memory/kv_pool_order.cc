@@ -9,6 +9,12 @@
 #include "engine/memory/kv_pool.h"
 
 namespace engine {
+namespace {
+
+// That an extent can give up before its state goes with them.
+std::int64_t blocks_past_state(const auto& extent) { return extent.blocks - extent.state.at; }
+
+}  // namespace
 
 void KvPool::take_from_cache(std::int64_t blocks) {
   std::int64_t missing = blocks;
@@ -24,7 +30,10 @@ void KvPool::take_from_cache(std::int64_t blocks) {
       give_up_state(piece.extent);
       continue;
     }
-    const std::int64_t given = std::min<std::int64_t>(missing, piece.blocks);
+    // A state that goes with a block is room as well: one by one or at once, that is taken before further blocks.
+    const Extent& extent = extents_[std::size_t(piece.extent)];
+    std::int64_t given = std::min<std::int64_t>(missing, piece.blocks);
+    if (extent.state.at > 0) given = std::min(given, blocks_past_state(extent) + 1);
     missing -= given;
     give_up(first, given);
   }
@@ -47,7 +56,9 @@ std::int64_t KvPool::expect_to_take_late() {
     if (extent == nullptr || extent->own) return oldest_;
     late_place_ = tier_->expect_uses(extent->key, extent->blocks);
   }
-  return oldest_ + (late_place_ >= 0 && !first->state ? first->blocks : 0);
+  if (late_place_ < 0 || first->state) return oldest_;
+  // That a state goes is news.
+  return oldest_ + std::min<std::int64_t>(first->blocks, blocks_past_state(*extent));
 }
 
 void KvPool::give_up(std::int32_t index, std::int64_t blocks) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,10 @@ void expect_conservation(Fleet& fleet, const ServingStats::Summary& summary,
         << which;
   }
   EXPECT_EQ(fleet.lab.sim.stuck(), 0) << which;
+  // Prompts are read, found in the cache, or loaded from a tier and found then.
+  const auto& tiers = summary.tier_tokens;
+  EXPECT_LE(std::accumulate(tiers.begin(), tiers.end(), 0.0), summary.found) << which;
+  EXPECT_LE(summary.found, summary.looked_up) << which;
   for (const Replica& replica : fleet.lab.sim.replicas()) {
     EXPECT_EQ(replica.outstanding(), 0) << which;
     EXPECT_EQ(replica.waiting(), 0) << which;
@@ -225,6 +230,9 @@ TEST(ServingPairs, AStoreHasWhatEveryStepGaveUp) {
   EXPECT_GT(found, 1000);
 }
 
+// A state that goes with the blocks before it makes room for the next step.
+TEST(ServingPairs, AStateThatGoesWithItsBlocksIsRoom) { expect_case_alike(130'326'846, 5); }
+
 // Somebody was put back after the length of proposals was picked: the next step picks one for those that are left.
 TEST(ServingPairs, LengthsArePickedForThoseThatDecode) {
   for (const std::uint64_t number : {5'263'400, 5'468'762}) expect_case_alike(number, 5);
@@ -301,6 +309,9 @@ TEST(ServingPairs, OtherSettingsBesideMechanisms) {
 
 // Whoever is first by what the cache has now loads first, however long ago anybody planned.
 TEST(ServingPairs, LoadsFollowTheOrderOfNow) { expect_varied_case_alike(97'015'483); }
+
+// Of those that came at one moment and are found alike in the cache the first by number comes in, however often the queue was ordered.
+TEST(ServingPairs, WhoIsFoundAlikeComesInByNumber) { expect_varied_case_alike(130'260'654); }
 
 // After a failure a prompt is read again with the answer that was begun, which readers may have no room for.
 TEST(ServingPairs, WhatNoReaderHasRoomForIsReadWhereItIsWritten) {

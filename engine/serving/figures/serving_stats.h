@@ -87,8 +87,8 @@ struct PoolSums {
   double carried_tokens = 0, carry_seconds = 0;  // KV that came from the pool before,
   double carried_states = 0;                     // and what goes with a sequence as a whole
   double reservations = 0, reserve_wait = 0;     // blocks set aside before a prompt is read
-  std::array<double, kTiers> tier_tokens{};      // prompt tokens loaded from lower tiers,
-  double loads = 0, load_seconds = 0;            // by so many requests, which waited so long
+  std::array<double, kTiers> tier_tokens{};      // of those found, tokens from lower tiers
+  double loads = 0, load_seconds = 0;            // begun from there, and how long they take
   double kv_peak = 0;                            // blocks of one replica
   double adapter_steps = 0;                      // different adapters, summed over steps
   double adapters_asked = 0, adapters_there = 0;  // by requests, and those that were on the device
@@ -115,10 +115,18 @@ struct PoolSums {
     kv_token_seconds += held_seconds;
   }
   double stepping() const { return busy + empty_seconds; }
-  void loaded(const std::array<double, kTiers>& tokens, double seconds) {
-    for (std::size_t i = 0; i < kTiers; ++i) tier_tokens[i] += tokens[i];
+  void loads_for(double seconds) {
     loads += 1;
     load_seconds += seconds;
+  }
+  // What was brought and is still there when it is looked up. What others have left there meanwhile did not come from below.
+  void found_of_loads(std::int64_t in_cache, const Sequence::Brought& brought) {
+    std::int64_t left = std::max<std::int64_t>(0, in_cache - brought.before);
+    for (std::size_t i = 0; i < kTiers; ++i) {
+      const std::int64_t used = std::min<std::int64_t>(left, brought.tokens[i]);
+      tier_tokens[i] += double(used);
+      left -= used;
+    }
   }
   void peak(std::int64_t blocks) { kv_peak = std::max(kv_peak, double(blocks)); }
   void add(const PoolSums& other);

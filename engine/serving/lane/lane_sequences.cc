@@ -1,6 +1,7 @@
 #include "engine/serving/lane/lane_sequences.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "engine/base/check.h"
@@ -37,12 +38,12 @@ void LaneSequences::order_by_prefix() {
     Sequence& sequence = at(slots[i]);
     sequence.order = -double(replica.pool.match(sequence.prefix, sequence.target - 1).tokens);
   }
-  std::stable_sort(slots, slots + count, [this](std::int32_t a, std::int32_t b) {
-    const Sequence& one = at(a);
-    const Sequence& other = at(b);
-    if (one.order != other.order) return one.order < other.order;
-    return whole_moments(one.arrival) < whole_moments(other.arrival);
-  });
+  // Whatever order they are in: that follows from when the queue was ordered before, which is less often in long stretches.
+  const auto place = [this](std::int32_t slot) {
+    const Sequence& sequence = at(slot);
+    return std::tuple(sequence.order, whole_moments(sequence.arrival), sequence.number, slot);
+  };
+  std::ranges::sort(slots, slots + count, {}, place);
 }
 
 // Batches in flight share the seats, and what is inside is spread over them.
@@ -96,7 +97,7 @@ void LaneSequences::admit(const Admission& admission, double now) {
     if (common.settings->admission.shed_late) replica.note_admission(sequence, now);
     sequence.scheduled = std::max(now, sequence.arrival);  // not before it by less than a moment
     sequence.cached = sequence.computed;
-    common.sums->look_up(sequence.target, sequence.computed);
+    look_up(sequence);
   } else {
     come_back(sequence);
   }
@@ -113,12 +114,17 @@ void LaneSequences::admit(const Admission& admission, double now) {
   set.begin_reading(admission.slot);
 }
 
+void LaneSequences::look_up(const Sequence& sequence) {
+  PoolSums& sums = *replica_->common->sums;
+  sums.look_up(sequence.target, sequence.computed);
+  if (replica_->loads()) sums.found_of_loads(sequence.computed, sequence.brought);
+}
+
 // Hit rates are of prompts, not of what a request has left itself.
 void LaneSequences::come_back(Sequence& sequence) {
-  PoolSums& sums = *replica_->common->sums;
-  if (sequence.had == 0) return sums.look_up(sequence.target, sequence.computed);
-  sequence.found_again = std::min(sequence.computed, sequence.had);
-  sums.found_again(sequence.found_again);
+  if (sequence.had == 0) return look_up(sequence);
+  sequence.found_again = std::min(std::int32_t(sequence.computed), sequence.had);
+  replica_->common->sums->found_again(sequence.found_again);
 }
 
 // Those whose prompts were read elsewhere take the seats that are free, in the order in which they came.
@@ -278,11 +284,12 @@ void LaneSequences::preempt(std::int32_t slot, bool to_the_end) {
   leave_in_cache(sequence);
   stop(slot);
   replica.common->sums->preempted(sequence.computed);
-  sequence.had = sequence.computed;
+  sequence.had = std::int32_t(sequence.computed);
   sequence.found_again = 0;
   ++sequence.preemptions;
   sequence.loaded = -1;  // what it had may lie below by now
   sequence.loads_with_room = false;
+  sequence.brought = {};
   sequence.computed = 0;
   sequence.whereabouts = Whereabouts::waiting;
   if (to_the_end) {

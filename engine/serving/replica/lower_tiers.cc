@@ -31,16 +31,22 @@ void LowerTiers::reset(const TierSetups& ways, TierWrite write, SharedStore* sto
   if (at_once && store != nullptr && lower != &store->tier) pool.also_copy_to(store->tier);
 }
 
-LowerTiers::Offer LowerTiers::offer(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,
-                                    double now) {
+LowerTiers::Offer LowerTiers::look_below(std::span<const PrefixExtent> prefix,
+                                         std::int64_t most_tokens) {
   pool_->look_below(prefix, most_tokens, tiers_, below_);
   Offer offer;
-  offer.end = now;
   for (std::size_t i = 0; i < kTiers; ++i) {
     offer.tokens[i] = offer.moved[i] = offer.in_blocks[i] =
         double(below_.from[i]) * double(pool_->block_size());
   }
   if (pool_->state_blocks() > 0) offer_states(prefix, most_tokens, offer);
+  return offer;
+}
+
+LowerTiers::Offer LowerTiers::offer(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,
+                                    double now) {
+  Offer offer = look_below(prefix, most_tokens);
+  offer.end = now;
   for (std::size_t i = 0; i < kTiers; ++i) {
     const double tokens = offer.moved[i];
     if (tokens <= 0) continue;
@@ -96,14 +102,20 @@ void LowerTiers::lose_all() {
   for (std::size_t place = 0; place < own_.size(); ++place) lose(place);
 }
 
-void LowerTiers::bring_up(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) {
-  pool_->look_below(prefix, most_tokens, tiers_, below_);
+Sequence::Brought LowerTiers::bring_up(std::span<const PrefixExtent> prefix,
+                                       std::int64_t most_tokens) {
+  const Offer offer = look_below(prefix, most_tokens);
+  Sequence::Brought brought;
+  brought.before = std::int32_t(pool_->match(prefix, most_tokens).tokens);
+  std::ranges::transform(offer.tokens, brought.tokens.begin(),
+                         [](double tokens) { return std::int32_t(tokens); });
   pool_->restore(prefix, below_);
   for (const PrefixExtent& part : prefix) {
     for (KvTier* tier : tiers_) {
       if (tier != nullptr) tier->touch(part.key);
     }
   }
+  return brought;
 }
 
 }  // namespace engine

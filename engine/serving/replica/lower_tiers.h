@@ -6,6 +6,7 @@
 
 #include "engine/memory/kv_pool.h"
 #include "engine/serving/replica/journey.h"
+#include "engine/serving/sequences/sequence.h"
 
 namespace engine {
 
@@ -33,8 +34,8 @@ class LowerTiers {
   Offer offer(std::span<const PrefixExtent> prefix, std::int64_t most_tokens, double now);
   // An offer that was made just now is taken.
   void take(const Offer& offer, double now);
-  // What was offered has come; as far as it was not given up meanwhile, it is in the cache now.
-  void bring_up(std::span<const PrefixExtent> prefix, std::int64_t most_tokens);
+  // What was offered has come; as far as it was not given up meanwhile, it is in the cache now. Returns what of it was not there before.
+  Sequence::Brought bring_up(std::span<const PrefixExtent> prefix, std::int64_t most_tokens);
 
   // The replica has failed: what lies in memory is gone, disk and store keep theirs.
   void lose_memory();
@@ -45,6 +46,8 @@ class LowerTiers {
 
  private:
   void lose(std::size_t place);
+  // But for the time.
+  Offer look_below(std::span<const PrefixExtent> prefix, std::int64_t most_tokens);
   void offer_states(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,
                     Offer& offer) const;
   // That the way up from a tier is in use.

@@ -188,6 +188,7 @@ void Replica::count_in(Sequence& sequence, std::int64_t output) {
   sequence.predicted = predicted_output(sequence.number, output);
   sequence.loaded = -1;
   sequence.loads_with_room = false;
+  sequence.brought = {};
   ++state_.outstanding;
   state_.outstanding_tokens += sequence.prompt + sequence.predicted;
 }
@@ -274,7 +275,7 @@ Replica::Load Replica::start_load(Sequence& sequence, double now) {
   if (!has_room) return Load::waits_for_room;
   lower_.take(offer, now);
   sequence.loaded = offer.end;
-  state_.common->sums->loaded(offer.tokens, offer.end - now);
+  state_.common->sums->loads_for(offer.end - now);
   pool.hold(sequence.prefix, hit, sequence.kv);
   const std::int64_t blocks = lanes_[0].view().blocks_for(sequence.target);
   sequence.taken = std::max(blocks, sequence.kv.shared);
@@ -293,7 +294,7 @@ void Replica::finish_load(std::int32_t slot, double now) {
     // Its KV came into the blocks that were set aside.
     state_.give_back_room_to_load(sequence);
     // What was given up below meanwhile is read again.
-    lower_.bring_up(sequence.prefix, sequence.target - 1);
+    sequence.brought = lower_.bring_up(sequence.prefix, sequence.target - 1);
     // It is held until somebody reads on, who holds it instead: prompts that are being read would take it.
     state_.pool.hold(sequence.prefix, state_.pool.match(sequence.prefix, sequence.target - 1),
                      sequence.kv);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -93,8 +94,14 @@ struct alignas(64) Sequence {
   std::int32_t from_replica = -1, from_slot = -1;  // where its KV is carried from; -1: nowhere
   std::int32_t to_replica = -1, to_slot = -1;      // and to, once somebody expects it
   std::int64_t carried = 0;                        // tokens of it that were not here already
-  std::int64_t had = 0;                            // tokens whose KV it had when it last made way,
-  std::int64_t found_again = 0;  // and those of them that were still there when it came back
+  std::int32_t had = 0;                            // tokens whose KV it had when it last made way,
+  std::int32_t found_again = 0;  // and those of them that were still there when it came back
+  // What a load has brought for it since it began to wait, by tier, and what the cache had before.
+  struct Brought {
+    std::int32_t before = 0;
+    std::array<std::int32_t, kTiers> tokens{};
+  };
+  Brought brought;
 
   // Other answers are to begin once its prompt has been read.
   bool forks() const { return branches > 1 && answers < 0; }

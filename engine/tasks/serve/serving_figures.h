@@ -240,17 +240,24 @@ struct ServingFigures {
           "task serve with prefill: largest share of KV blocks in use in the deployment that reads "
           "prompts, over the whole run");
     visit("host_hit_rate", self.host_hit_rate,
-          "task serve with serving.tiers.host: share of the prompts' tokens that were loaded from "
-          "host memory, over the whole run");
+          "task serve with serving.tiers.host: share of prompt tokens found in the cache when "
+          "requests are let in for the first time that had been loaded from host memory for them; "
+          "a part "
+          "of prefix_hit_rate");
     visit("disk_hit_rate", self.disk_hit_rate,
-          "task serve with serving.tiers.disk: share of the prompts' tokens that were loaded from "
-          "the disk, over the whole run");
+          "task serve with serving.tiers.disk: share of prompt tokens found in the cache when "
+          "requests are let in for the first time that had been loaded from the disk for them; a "
+          "part "
+          "of prefix_hit_rate");
     visit("peer_hit_rate", self.peer_hit_rate,
-          "task serve with serving.tiers.peer: share of prompt tokens that came from the memory of "
-          "other devices");
-    visit("store_hit_rate", self.store_hit_rate,
-          "task serve with serving.tiers.store: share of prompt tokens that came from the store "
-          "that all replicas share");
+          "task serve with serving.tiers.peer: share of prompt tokens found in the cache when "
+          "requests are let in for the first time that had been loaded from the memory of other "
+          "devices for them; a part of prefix_hit_rate");
+    visit(
+        "store_hit_rate", self.store_hit_rate,
+        "task serve with serving.tiers.store: share of prompt tokens found in the cache when "
+        "requests are let in for the first time that had been loaded for them from the store that "
+        "all replicas share; a part of prefix_hit_rate");
     visit("encode", self.encode,
           "task serve with encode: time from arrival until the images of a request are encoded and "
           "have come to where its prompt is read, mean over the whole run");

@@ -191,5 +191,46 @@ TEST(KvPoolStates, NeverFindsMoreThanBlocksAndLosesNothing) {
   }
 }
 
+// A long stretch takes at once what its steps take one after the other. Who brings a state of its own, and shares the beginning of a
+// prompt, makes the state at its end younger than the blocks before it.
+TEST(KvPoolStates, BlocksAreGivenUpAsOneByOne) {
+  std::uint64_t at = 0;
+  const auto pick = [&](std::int64_t below) {
+    return std::int64_t(uniform(23, Stream::sessions, at++) * double(below));
+  };
+  KvPool together = pool_of(60), singly = pool_of(60);
+  for (int i = 0; i < 3000; ++i) {
+    const std::uint64_t first = 1 + std::uint64_t(pick(6));
+    const Prefix prompt{{first, 21}, {10 * first + std::uint64_t(pick(2)), 45}};
+    const std::int64_t tokens = 1 + pick(45), more = pick(30);
+    const bool has_state = pick(2) == 0;
+    for (KvPool* const pool : {&together, &singly}) {
+      KvHolding holding;
+      pool->hold(
+          prompt,
+          has_state ? pool->match_without_state(prompt, tokens) : pool->match(prompt, tokens - 1),
+          holding);
+      const std::int64_t blocks = std::max(pool->blocks_for(tokens), holding.shared);
+      pool->take(blocks - holding.shared);
+      pool->publish(prompt, tokens, holding);
+      pool->release(holding, blocks);
+    }
+    together.take(more);
+    for (std::int64_t block = 0; block < more; ++block) singly.take(1);
+    for (std::uint64_t key = 1; key <= 6; ++key) {
+      for (const std::uint64_t last : {10 * key, 10 * key + 1}) {
+        const Prefix other{{key, 21}, {last, 45}};
+        ASSERT_EQ(together.match(other, 44).tokens, singly.match(other, 44).tokens) << i;
+        ASSERT_EQ(together.match_without_state(other, 44).tokens,
+                  singly.match_without_state(other, 44).tokens)
+            << i;
+      }
+    }
+    ASSERT_EQ(together.evicted(), singly.evicted()) << i;
+    for (KvPool* const pool : {&together, &singly}) pool->give(more);
+  }
+  EXPECT_GT(together.evicted(), 1000);
+}
+
 }  // namespace
 }  // namespace engine
