@@ -340,6 +340,9 @@ std::vector<LeafUse> role_uses() {
       of_serving("transfer.oversubscription"),
       of_serving("transfer.initiative"),
       of_serving("transfer.contention"),
+      of_serving("serving.pushes_kv"),
+      {"serving.pushes_kv", "there is a prefill deployment", {on("prefill.present")}},
+      {"serving.pushes_kv", "transfer.initiative is auto", {is("transfer.initiative", {"auto"})}},
       {"load.image_batch", "there are load.images", {above("load.images", 0)}},
       {"load.image_batch", "there is an encoder", {on("encode.present")}},
   };
@@ -347,7 +350,7 @@ std::vector<LeafUse> role_uses() {
        {"prefill.host.mode", "prefill.host.graph_launch", "prefill.host.largest_graph",
         "prefill.host.graph_sizes", "prefill.serving.attention", "prefill.serving.decode_parts",
         "prefill.serving.mixed_attention", "prefill.serving.new_token_ratio",
-        "prefill.serving.stepping", "prefill.serving.prediction_error",
+        "prefill.serving.stepping", "prefill.serving.prediction_error", "prefill.serving.pushes_kv",
         "prefill.serving.failures.attempts", "prefill.serving.failures.answers"}) {
     uses.push_back({path, "the deployment generates tokens, which one for prompts does not", {}});
   }
