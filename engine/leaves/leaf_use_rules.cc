@@ -340,9 +340,6 @@ std::vector<LeafUse> role_uses() {
       of_serving("transfer.oversubscription"),
       of_serving("transfer.initiative"),
       of_serving("transfer.contention"),
-      of_serving("serving.pushes_kv"),
-      {"serving.pushes_kv", "there is a prefill deployment", {on("prefill.present")}},
-      {"serving.pushes_kv", "transfer.initiative is auto", {is("transfer.initiative", {"auto"})}},
       {"load.image_batch", "there are load.images", {above("load.images", 0)}},
       {"load.image_batch", "there is an encoder", {on("encode.present")}},
   };
