@@ -66,12 +66,14 @@ axes:
       - {name: lengths, base: {task: serve, speculation: {method: heads, tokens: 2, acceptance: 0.5, dynamic: true}}}
       - {name: languages, base: {task: serve, serving.ordering: priority, speculation: {method: ngram, tokens: 2, acceptance: 0.5}, load: {classes: {high: {share: 0.3, acceptance: 0.9}, low: {share: 0.3, acceptance: 0.2}}}}}
       - {name: told early, base: {task: serve, prefill: {}, transfer: {first_token: prefill}}}
+      - {name: as the engine does, base: {task: serve, prefill: {}}}
       - {name: pushed, base: {task: serve, parallel: {tp: 4}, cluster: {devices_per_node: 2}, prefill: {}, transfer: {initiative: push, contention: collectives}}}
       - {name: swapped, base: {task: serve, neighbour: {}, sharing: {swap: true, slice: 500 ms}, load: {rate: 2 req/s}}}
       - {name: images, base: {task: serve, load: {image_batch: 2, images: 2, image_tokens: 100, image_patches: 300}, encode: {model: {from: llama-3.2-1b, layers: 4}}}}
       - {name: images inside, base: {task: serve, load: {images: 2}, encode: {model: {from: llama-3.2-1b, layers: 4}}, serving: {encodes_images: true}}}
       - {name: parts, base: {parallel.cp: 4, step: {phase: prefill, batch: 1, prompt: 9000}}}
       - {name: parts elsewhere, base: {task: request, request: {batch: 1, prompt: 9000, output: 5}, prefill: {parallel: {cp: 4}}}}
+      - {name: few tokens elsewhere, base: {task: request, request: {batch: 1, prompt: 100, output: 3}, device: h200-sxm, model: deepseek-v3, parallel: {tp: 8, pp: 2, ep: 8}, quant: {weights: fp8, activations: fp8}, prefill: {}}}
       - {name: request, base: {task: request, request: {batch: 2, prompt: 9000, cached: 100, output: 20}}}
       - {name: train, base: {task: train, parallel: {tp: 2, pp: 4, dp: 4}, cluster: {devices_per_node: 8}, train: {sequence: 2048, global_batch: 64, zero: 1, sequence_parallel: true, tokens: 1e12, first_stage_layers: 7, last_stage_layers: 7, loading: {sequence_time: 10 s, workers: 2}}}}
       - {name: rounds, base: {task: train, parallel: {pp: 4, dp: 2}, train: {sequence: 2048, global_batch: 32, schedule: interleaved, virtual_stages: 2, recompute: full, zero: 3, fused: false}}}

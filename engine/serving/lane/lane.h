@@ -50,6 +50,8 @@ class alignas(64) Lane {
   void split(double time);
   // Takes the blocks that are gone by `time`, for who looks at the pool then.
   void settle(double time);
+  // Clients have the tokens of steps of the present stretch that have ended before somebody is told now.
+  void stream_until(double time, FrontEnd& front_end) const;
   // From now on tiers below hear at once of what it uses: it has told what it had to.
   void tell_at_once(double time);
   bool working() const { return work_ != Work::none; }
@@ -227,10 +229,13 @@ class alignas(64) Lane {
   }
   // Tokens of the present stretch, or of the present step, go to clients.
   void stream_stretch() {
-    const double seconds = replica_->common->front_end_seconds;
-    if (seconds <= 0) return;
+    if (replica_->common->front_end_seconds <= 0) return;
     replica_->front_end.take_steps(start_ + stretch_.first_step, end_, stretch_.steps,
-                                   seconds * stretch_.sequences * stretch_.pace->rate());
+                                   stream_seconds());
+  }
+  // That the tokens of one of its steps take.
+  double stream_seconds() const {
+    return replica_->common->front_end_seconds * stretch_.sequences * stretch_.pace->rate();
   }
   void stream_step();
   void end_stretch();

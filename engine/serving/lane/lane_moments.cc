@@ -86,6 +86,19 @@ Lane::Moment Lane::at(double time) const {
   return moment;
 }
 
+// What ends at this very moment is told after it.
+void Lane::stream_until(double time, FrontEnd& front_end) const {
+  if (work_ != Work::stretch || replica_->common->front_end_seconds <= 0) return;
+  const LockstepGroup* group = replica_->group;
+  const std::int64_t over =
+      group == nullptr ? stretch_.steps_until(time) - 1 : group->steps_ended(member(), time);
+  if (over <= 0) return;
+  const double first = group == nullptr ? stretch_.first_step : group->first_step_of(member());
+  const double last =
+      group == nullptr ? start_ + stretch_.seconds(over) : group->last_boundary(time);
+  front_end.take_steps(start_ + first, last, over, stream_seconds());
+}
+
 std::int64_t Lane::steps_until(double time) const {
   if (replica_->group != nullptr) return replica_->group->steps_until(member(), time);
   return stretch_.steps_until(time);

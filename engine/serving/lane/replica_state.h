@@ -66,10 +66,10 @@ struct ReplicaState {
     return common->settings->retention.policy == Retention::pinned && !sequence.closes;
   }
   // Of a sequence that comes from another pool, where that is told here.
-  void tell_first_token(Sequence& sequence, double now) const {
+  void tell_first_token(Sequence& sequence, double now, const FrontEnd& ahead) const {
     if (!common->tells_first_token) return;
     // Whoever goes on elsewhere after a failure has told it before.
-    if (sequence.generated == 1) sequence.first_token = front_end.told(now);
+    if (sequence.generated == 1) sequence.first_token = ahead.told(now);
     sequence.last_token = now;
   }
   // Something may come from tiers below.
