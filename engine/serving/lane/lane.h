@@ -102,6 +102,8 @@ class alignas(64) Lane {
     std::int64_t sequences = 0;
   };
   Moment at(double time) const;
+  // The replica's front end then, inside a stretch, too.
+  FrontEnd front_end_at(double time) const;
   const ReplicaView& view() { return sequences_.view(); }
   // Where it goes by what the cache has now.
   void order_queue() {
@@ -225,12 +227,12 @@ class alignas(64) Lane {
                             *replica_->common->stats,
                             [this](auto visit) { sequences_.each_decode(visit); });
   }
-  // Tokens of the present stretch, or of the present step, go to clients.
-  void stream_stretch() {
+  // Tokens of the first steps of the present stretch, until `last`, or of the present step, go to clients.
+  void stream_steps(std::int64_t steps, double last, FrontEnd& front_end) const {
     const double seconds = replica_->common->front_end_seconds;
     if (seconds <= 0) return;
-    replica_->front_end.take_steps(start_ + stretch_.first_step, end_, stretch_.steps,
-                                   seconds * stretch_.sequences * stretch_.pace->rate());
+    front_end.take_steps(start_ + stretch_.first_step, last, steps,
+                         seconds * stretch_.sequences * stretch_.pace->rate());
   }
   void stream_step();
   void end_stretch();

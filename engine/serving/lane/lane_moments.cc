@@ -86,6 +86,16 @@ Lane::Moment Lane::at(double time) const {
   return moment;
 }
 
+// A step that ends at `time` does so after what comes then.
+FrontEnd Lane::front_end_at(double time) const {
+  FrontEnd front_end = replica_->front_end;
+  const std::int64_t over = work_ == Work::stretch ? steps_until(time) - 1 : 0;
+  // Those that step with others know when all of these end: about now.
+  const double last = replica_->group != nullptr ? time : start_ + stretch_.seconds(over);
+  if (over > 0) stream_steps(over, last, front_end);
+  return front_end;
+}
+
 std::int64_t Lane::steps_until(double time) const {
   if (replica_->group != nullptr) return replica_->group->steps_until(member(), time);
   return stretch_.steps_until(time);

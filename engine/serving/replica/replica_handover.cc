@@ -99,7 +99,8 @@ void Replica::receive(std::int32_t slot, double now) {
   Sequence& sequence = state_.sequences[std::size_t(slot)];
   sequence.received = now;
   sequence.whereabouts = Whereabouts::landed;
-  state_.tell_first_token(sequence, now);
+  // Any lane: those of a pipeline take single steps.
+  state_.tell_first_token(sequence, lanes_[0].front_end_at(now), now);
   // Without a seat there is nobody to tell it: `join_landed` does, later.
   const std::int64_t inside = state_.running + std::int64_t(state_.landed.size());
   sequence.waited_for_room = inside >= state_.common->settings->max_num_seqs;
