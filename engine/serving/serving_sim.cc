@@ -87,7 +87,8 @@ void ServingSim::run(const ServingProblem& problem) {
                                                         [](const PoolSetup& pool) {
                                                           return pool.settings.prefix_caching;
                                                         }),
-                        .endless = problem.plan.endless});
+                        .endless = problem.plan.endless,
+                        .moment = kSameMoment});
   bool goes_on = true;
   while (goes_on && take_event(source)) {
     double edge = 0;

@@ -120,5 +120,20 @@ TEST(ServingMoreSettings, NothingIsLostAndTheClosedFormEqualsStepping) {
   }
 }
 
+// KV that lands inside a stretch: its first token is told behind those of the steps before, which the front end has to hand on.
+TEST(ServingMoreSettings, WhatLandsIsToldBehindWhatWasMadeBefore) {
+  for (const std::uint64_t number : {70'000'251, 71'000'162, 72'000'032, 73'000'038, 74'000'213}) {
+    expect_case_alike(number);
+  }
+}
+
+// Clients who were answered at one moment, up to rounding, ask again in the order of their answers, however long these take to reach them.
+TEST(ServingMoreSettings, WhoIsAnsweredFirstAsksFirst) {
+  for (const std::uint64_t number :
+       {71'002'158, 75'040'357, 75'046'425, 75'070'884, 75'078'508, 75'127'854}) {
+    expect_case_alike(number);
+  }
+}
+
 }  // namespace
 }  // namespace engine
