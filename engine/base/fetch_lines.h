@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace engine {
 
@@ -12,11 +13,21 @@ namespace engine {
   asm volatile("" : : "r"(at));
 }
 
-[[gnu::always_inline]] inline void fetch_lines(const void* from, const void* until) {
-  constexpr std::ptrdiff_t line = 64;
-  const char* const first = static_cast<const char*>(from);
+constexpr std::ptrdiff_t kLine = 64;
+
+// Of something that begins with a line: how many there are is known where it is compiled.
+template <class Each>
+requires(alignof(Each) % kLine == 0)
+    [[gnu::always_inline]] inline void fetch_lines(const Each* from, const void* until) {
+  const char* const first = reinterpret_cast<const char*>(from);
   const std::ptrdiff_t bytes = static_cast<const char*>(until) - first;
-  for (std::ptrdiff_t at = 0; at < bytes; at += line) fetch_line(first + at);
+  for (std::ptrdiff_t at = 0; at < bytes; at += kLine) fetch_line(first + at);
+}
+// Of something that begins inside a line.
+[[gnu::always_inline]] inline void fetch_lines(const void* from, const void* until) {
+  const auto into = std::ptrdiff_t(reinterpret_cast<std::uintptr_t>(from) % kLine);
+  const char* at = static_cast<const char*>(from) - into;
+  for (; at < static_cast<const char*>(until); at += kLine) fetch_line(at);
 }
 
 }  // namespace engine

@@ -54,6 +54,7 @@ constexpr std::string_view kNotInTraining[] = {
     "serving.reserved_memory",
     "serving.sampling",
     "serving.four_bit_experts",
+    "serving.shared_experts",
     "serving.expert_exchange",
     "serving.two_batch_overlap",
     "serving.context",
@@ -185,11 +186,7 @@ std::vector<LeafUse> serving_uses() {
       {"serving.router",
        "serving.replicas or parallel.dp is above 1",
        {above("serving.replicas", 1), above("parallel.dp", 1)}},
-      {"serving.expert_exchange", "parallel.ep is above 1", {above("parallel.ep", 1)}},
-      {"serving.two_batch_overlap", "parallel.ep is above 1", {above("parallel.ep", 1)}},
       {"serving.all_reduce", "parallel.tp is above 1", {above("parallel.tp", 1)}},
-      {"serving.four_bit_experts", "the model has experts", {above("model.moe.experts", 0)}},
-      {"serving.four_bit_experts", "quant.weights is fp4", {is("quant.weights", {"fp4"})}},
       {"serving.context", "parallel.cp is above 1", {above("parallel.cp", 1)}},
       {"serving.attention",
        "the device has synchronous matrix instructions (device.architecture; Ampere, Ada, and "
@@ -388,10 +385,11 @@ std::vector<LeafUse> role_uses() {
 
 std::vector<LeafUse> leaf_use_rules() {
   std::vector<LeafUse> uses;
-  for (const auto part : {task_uses, state_uses, role_uses, link_uses, speculation_uses, draft_uses,
-                          unused, step_uses, arrival_uses, request_uses, serving_uses, replica_uses,
-                          fleet_uses, training_layout_uses, training_uses, rollout_uses,
-                          neighbour_uses, adapter_uses, clock_uses}) {
+  for (const auto part :
+       {task_uses,        state_uses,   role_uses,      link_uses,    expert_uses,
+        speculation_uses, draft_uses,   unused,         step_uses,    arrival_uses,
+        request_uses,     serving_uses, replica_uses,   fleet_uses,   training_layout_uses,
+        training_uses,    rollout_uses, neighbour_uses, adapter_uses, clock_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

@@ -16,6 +16,7 @@ std::vector<LeafUse> training_uses();
 std::vector<LeafUse> rollout_uses();
 // Parts of the list.
 std::vector<LeafUse> link_uses();
+std::vector<LeafUse> expert_uses();
 std::vector<LeafUse> speculation_uses();
 std::vector<LeafUse> draft_uses();
 std::vector<LeafUse> neighbour_uses();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/base/fetch_lines.h"
+#include "engine/base/large_pages.h"
 
 namespace engine {
 
@@ -72,7 +73,9 @@ class KeyTable {
     entries_[place] = entry;
   }
   void grow() {
-    std::vector<Entry> old(entries_.size() * 2);
+    std::vector<Entry> old;
+    reserve_large_pages(old, entries_.size() * 2);
+    old.resize(entries_.size() * 2);
     old.swap(entries_);
     for (const Entry& entry : old) {
       if (entry.index >= 0) put(entry);

@@ -70,7 +70,7 @@ void KvPool::look_below(std::span<const PrefixExtent> prefix, std::int64_t most_
         index < 0 ? 0 : std::min<std::int64_t>(extents_[std::size_t(index)].blocks, wanted);
     std::int64_t found = here;
     for (std::size_t i = 0; i < kTiers; ++i) {
-      if (tiers[i] == nullptr || !tiers[i]->exists()) continue;
+      if (tiers[i] == nullptr) continue;
       const std::int64_t more =
           std::clamp(tiers[i]->blocks(part.key), found, std::max(found, wanted)) - found;
       below.from[i] += more;
@@ -95,10 +95,12 @@ void KvPool::look_below(std::span<const PrefixExtent> prefix, std::int64_t most_
 
 void KvPool::restore(std::span<const PrefixExtent> prefix, const Below& below) {
   const std::span<const std::int64_t> blocks = below.blocks;
-  // What is there of it already is not given up for the rest.
+  // What is there of it already is not given up for the rest: it is not listed meanwhile, so it stays where it is.
+  SmallList<std::int32_t, 8> places;
   std::int64_t own = 0;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const std::int32_t index = table_.find(prefix[i].key);
+    places.push_back(index);
     if (index < 0) continue;
     const Extent& extent = extents_[std::size_t(index)];
     own += extent.unused() + (extent.state.at > 0 ? state_blocks_ : 0);
@@ -106,24 +108,20 @@ void KvPool::restore(std::span<const PrefixExtent> prefix, const Below& below) {
   }
   std::int64_t room = free() - own;
   for (std::size_t i = 0; i < blocks.size() && room > 0; ++i) {
-    std::int32_t index = table_.find(prefix[i].key);
-    const std::int64_t here = index < 0 ? 0 : extents_[std::size_t(index)].blocks;
+    const std::int64_t here = places[i] < 0 ? 0 : extents_[std::size_t(places[i])].blocks;
     const std::int64_t brought = std::min(blocks[i] - here, room);
     if (brought <= 0) continue;
     take(brought);
     room -= brought;
-    // Taking may have moved what was found.
-    index = table_.find(prefix[i].key);
-    if (index < 0) index = insert(prefix[i].key);
-    set_blocks(extents_[std::size_t(index)], here + brought);
+    if (places[i] < 0) places[i] = insert(prefix[i].key);
+    set_blocks(extents_[std::size_t(places[i])], here + brought);
     idle_ += brought;
     if (here + brought < blocks[i]) break;
   }
   if (below.resume.from >= 0) restore_state(prefix[blocks.size() - 1].key, below.resume, room);
   // Used last, its start last of all: that is given up last.
   for (std::size_t i = blocks.size(); i-- > 0;) {
-    const std::int32_t index = table_.find(prefix[i].key);
-    if (index >= 0) list(index, false);
+    if (places[i] >= 0) list(places[i], false);
   }
 }
 

@@ -77,7 +77,6 @@ class KvPool {
   }
   // When cache is next given up because of its age.
   double next_to_expire() const;
-
   // Everything it holds is gone, with whoever held it; what is below stays.
   void lose_all();
 
@@ -89,8 +88,9 @@ class KvPool {
   // Likewise at once to this one, too.
   void also_copy_to(KvTier& tier) { other_tier_ = &tier; }
 
-  // Where what few steps look at begins.
-  const void* seldom_used() const { return &evicted_; }
+  // Many pools: what every step looks at ends here, and what most do where prefixes are cached.
+  const void* behind_counts() const { return &table_; }
+  const void* behind_cache() const { return &evicted_; }
 
   std::int64_t total() const { return total_; }
   // Blocks that can be taken: those in which nobody finds anything, and cache that nobody uses.
@@ -144,6 +144,12 @@ class KvPool {
     return caching_ ? look_up(prefix, most_tokens) : Match{};
   }
   void hold(std::span<const PrefixExtent> prefix, const Match& match, KvHolding& holding);
+  // Whether a request holds just that already. Where states are kept, nobody does: holding uses them anew.
+  bool holds(const Match& match, const KvHolding& holding) const {
+    const auto& parts = holding.parts;
+    return state_blocks_ == 0 && !parts.empty() && parts.size() == match.extents &&
+           holding.shared == match.blocks && parts.back().blocks == match.last;
+  }
 
   // Many pools: ask for what somebody is about to look up, and for what a request that has computed more leaves behind.
   void fetch(std::span<const PrefixExtent> prefix) const {
@@ -158,6 +164,7 @@ class KvPool {
       if (holders_ != nullptr) holders_->fetch(next);
       fetch_new_extent();
     }
+    fetch_new_piece();
     for (const KvHolding::Part& part : holding.parts) {
       const Extent* const extent = extents_.data() + part.extent;
       fetch_lines(extent, extent + 1);
@@ -329,6 +336,12 @@ class KvPool {
     if (unused_.empty() && count < extents_.size())
       fetch_lines(&extents_[count], &extents_[count] + 1);
   }
+  // Where the next one stands, and the youngest, which it follows.
+  void fetch_new_piece() const {
+    const std::int32_t next = unused_piece_ >= 0 ? unused_piece_ : piece_count_;
+    fetch_line(pieces_.data() + next);
+    if (by_age_.last >= 0) fetch_line(pieces_.data() + by_age_.last);
+  }
   void erase(std::int32_t extent);
   // What nobody holds of an extent, in the order of age: all of it as the youngest, none, none of the nearest so many.
   void list(std::int32_t extent, bool pinned);
@@ -355,32 +368,33 @@ class KvPool {
   int shift_ = 0;          // of a block size that is a power of two; -1: it is not
   bool caching_ = false;
   bool any_listed_ = false;  // piece, those that are pinned not counted
-  bool expires_ = false;     // cache that nobody uses,
-  std::int64_t evicted_ = 0;
-  double kept_for_ = 0;            // after so many seconds
-  std::int64_t state_blocks_ = 0;  // of a state; 0: sequences have none
-  double now_ = 0;
+  bool expires_ = false;     // cache that nobody uses
+  // Where prefixes are cached, events ask for what follows, too, in three lines.
+  KeyTable table_;  // extents by key
   std::vector<Extent> extents_;
-  std::int32_t extent_count_ = 0;     // of extents_, in use or
-  std::vector<std::int32_t> unused_;  // to be used again
+  std::vector<std::int32_t> unused_;  // of these, to be used again
   std::vector<Piece> pieces_;
-  std::int32_t piece_count_ = 0;    // likewise
-  std::int32_t unused_piece_ = -1;  // a list through `after`
-  std::vector<double> used_;        // when somebody last used each piece, where cache expires
+  std::int32_t extent_count_ = 0, piece_count_ = 0;  // in use or to be used again
+  std::int32_t unused_piece_ = -1;                   // a list through `after`
+  std::int32_t number_ = 0;                          // its own, among `holders_`
   struct UseOrder {
     std::int32_t first = -1, last = -1;
   };
   UseOrder by_age_, pinned_;
-  std::int64_t between_ =
-      0;  // the sum of `just_older`: the rest of `younger_` is younger than all pieces
+  // The sum of `just_older`: the rest of `younger_` is younger than all pieces.
+  std::int64_t between_ = 0;
   UseOrder& order_of(const Piece& piece) { return piece.pinned ? pinned_ : by_age_; }
-  KeyTable table_;                    // extents by key
-  PrefixHolders* holders_ = nullptr;  // who wants to know what it holds, if somebody does,
-  std::int32_t number_ = 0;           // and its number there
-  KvTier* tier_ = nullptr;            // below it, if there is one,
-  bool copies_at_once_ = false;       // and when it gets a copy
-  std::int32_t late_place_ = -1;      // there, of the extent that it hears of late; -1: of none
-  KvTier* other_tier_ = nullptr;      // that gets one, too, at once
+  PrefixHolders* holders_ = nullptr;  // who wants to know what it holds, if somebody does
+  KvTier* tier_ = nullptr;            // below it, if there is one
+  std::int64_t state_blocks_ = 0;     // of a state; 0: sequences have none
+  // From here on few events ask for anything.
+  std::int64_t evicted_ = 0;
+  double kept_for_ = 0;  // cache that nobody uses, in seconds
+  double now_ = 0;
+  std::vector<double> used_;      // when somebody last used each piece, where cache expires
+  bool copies_at_once_ = false;   // to the tier below, not when something is given up
+  std::int32_t late_place_ = -1;  // there, of the extent that it hears of late; -1: of none
+  KvTier* other_tier_ = nullptr;  // that gets a copy, too, at once
 };
 
 }  // namespace engine

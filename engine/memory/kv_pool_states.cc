@@ -24,7 +24,7 @@ KvPool::Below::Resume KvPool::find_state(std::uint64_t key, const Found& found,
     look_at(extents_[std::size_t(index)].state, -1);
   }
   for (std::size_t i = 0; i < kTiers; ++i) {
-    if (tiers[i] != nullptr && tiers[i]->exists()) look_at(tiers[i]->state(key), int(i));
+    if (tiers[i] != nullptr) look_at(tiers[i]->state(key), int(i));
   }
   return best;
 }

@@ -7,12 +7,12 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <set>
 #include <span>
-#include <tuple>
 #include <vector>
 
+#include "engine/base/large_pages.h"
 #include "engine/base/prefix_extent.h"
+#include "engine/base/sorted_numbers.h"
 #include "engine/memory/key_table.h"
 
 namespace engine {
@@ -30,8 +30,8 @@ class PrefixHolders {
     std::int32_t place = places_.find(key);
     if (place < 0) place = add_extent(key);
     HeldExtent& extent = extents_[std::size_t(place)];
-    if (before > 0) extent.remove({before, cache});
-    if (blocks > 0) extent.add({blocks, cache});
+    if (before > 0) extent.remove(place_of(before, cache));
+    if (blocks > 0) extent.add(place_of(blocks, cache));
     if (!extent.empty()) return;
     places_.erase(key);
     unused_.push_back(place);
@@ -72,18 +72,18 @@ class PrefixHolders {
         return tokens_in(before + std::min(blocks, wanted));
       };
       // `held` may change what is known of that one cache, so places are looked up anew.
-      Holder at{std::numeric_limits<std::int64_t>::max(), kLowest};
-      while (const Holder* next = after(extent.key, at)) {
-        at = *next;
-        const std::int64_t bound = most_with(at.blocks);
-        const bool promising = better(bound, at.cache);
-        const Most found{at.cache, promising ? held(at.cache) : 0};
+      for (Place from = 0; (from = first_from(extent.key, from)) != kNobody; ++from) {
+        const std::int64_t blocks = blocks_at(from);
+        const std::int32_t cache = cache_at(from);
+        const std::int64_t bound = most_with(blocks);
+        const bool promising = better(bound, cache);
+        const Most found{cache, promising ? held(cache) : 0};
         if (promising && better(found.tokens, found.cache)) best = found;
         // Of those that hold as much of the extent, nobody after this one can be better.
         if (promising && found.tokens < bound) continue;
-        at.cache = kHighest;
+        from = place_of(blocks, kHighest);
         // Those that stand behind them hold less.
-        if (most_with(at.blocks - 1) < best.tokens) break;
+        if (most_with(blocks - 1) < best.tokens) break;
       }
     }
     return best;
@@ -93,39 +93,50 @@ class PrefixHolders {
   static constexpr std::int32_t kLowest = std::numeric_limits<std::int32_t>::min();
   static constexpr std::int32_t kHighest = std::numeric_limits<std::int32_t>::max();
 
-  struct Holder {
-    std::int64_t blocks = 0;
-    std::int32_t cache = 0;
-    // Those of most blocks first.
-    bool operator<(const Holder& other) const {
-      return std::tie(other.blocks, cache) < std::tie(blocks, other.cache);
-    }
-  };
-  // Who holds some of an extent: mostly one, who stands here; all of them in a tree where there are or were several.
-  struct HeldExtent {
-    Holder only;
-    std::unique_ptr<std::set<Holder>> several;
+  // Where a cache stands among the holders of an extent, as one number: those of most blocks first, and of equals the lowest.
+  using Place = std::uint64_t;
+  static constexpr Place kNobody = SortedNumbers::kNone;
+  static constexpr std::uint64_t kMostBlocks = std::numeric_limits<std::int32_t>::max();
+  static Place place_of(std::int64_t blocks, std::int32_t cache) {
+    return (kMostBlocks - std::uint64_t(blocks)) << 32 | std::uint32_t(cache);
+  }
+  static std::int64_t blocks_at(Place place) { return std::int64_t(kMostBlocks - (place >> 32)); }
+  static std::int32_t cache_at(Place place) { return std::int32_t(std::uint32_t(place)); }
 
-    bool empty() const { return several ? several->empty() : only.blocks == 0; }
-    void add(const Holder& holder) {
-      if (!several && only.blocks == 0) {
+  // Who holds some of an extent: mostly one, who stands here; all of them in a list where there are or were several.
+  struct HeldExtent {
+    Place only = kNobody;
+    std::unique_ptr<SortedNumbers> several;
+
+    bool empty() const { return several ? several->empty() : only == kNobody; }
+    void add(Place holder) {
+      if (!several && only == kNobody) {
         only = holder;
         return;
       }
-      if (!several) several = std::make_unique<std::set<Holder>>(std::set<Holder>{only});
+      if (!several) {
+        several = std::make_unique<SortedNumbers>();
+        several->insert(only);
+      }
       several->insert(holder);
     }
-    void remove(const Holder& holder) {
+    void remove(Place holder) {
       if (several) {
         several->erase(holder);
       } else {
-        only = {};
+        only = kNobody;
       }
+    }
+    Place first_from(Place from) const {
+      if (several) return several->first_from(from);
+      return only >= from ? only : kNobody;
     }
   };
   std::int32_t add_extent(std::uint64_t key) {
     if (unused_.empty()) {
       unused_.push_back(std::int32_t(extents_.size()));
+      if (extents_.size() == extents_.capacity())
+        reserve_large_pages(extents_, 2 * extents_.size());
       extents_.emplace_back();
     }
     const std::int32_t place = unused_.back();
@@ -134,17 +145,10 @@ class PrefixHolders {
     places_.insert(key, place);
     return place;
   }
-  // The first holder of an extent that stands after `at`; null: there is none.
-  const Holder* after(std::uint64_t key, const Holder& at) const {
+  // The first holder of an extent at this place or after it.
+  Place first_from(std::uint64_t key, Place from) const {
     const std::int32_t place = places_.find(key);
-    if (place < 0) return nullptr;
-    const HeldExtent& extent = extents_[std::size_t(place)];
-    if (!extent.several) return at < extent.only ? &extent.only : nullptr;
-    const std::set<Holder>& several = *extent.several;
-    // Asked for the first of all, the tree need not be searched.
-    const bool first = !several.empty() && at < *several.begin();
-    const auto next = first ? several.begin() : several.upper_bound(at);
-    return next == several.end() ? nullptr : &*next;
+    return place < 0 ? kNobody : extents_[std::size_t(place)].first_from(from);
   }
 
   KeyTable places_;

@@ -66,6 +66,16 @@ struct Builder : OpBuilder {
     ops.add(OpName::shared_gate, Family::residual, layers, pass_over(rows, values, values, values));
   }
 
+  void shared_experts(double layers) const {
+    const std::size_t first = ops.size();
+    mlp(layers, shard.shared_intermediate, OpName::shared_gate_up, OpName::shared_activation,
+        OpName::shared_down);
+    if (model.moe.shared_gate) shared_gate(layers);
+    // Halves of a step hide exchanges behind them instead.
+    const bool beside = shard.shared_experts == SharedExperts::beside && !shard.two_halves;
+    if (beside && rows < kTokensBeside) ops.hide_floors(first);
+  }
+
   // Of every replica that shares them, in all rows or in one half of them.
   double tokens_at_experts() const {
     if (batch.expert_tokens == 0) return rows * double(shard.expert_replicas);
@@ -94,11 +104,7 @@ struct Builder : OpBuilder {
     Gemm router = gemm(moe.experts, model.hidden);
     router.weights = router.activations = Dtype::bf16;
     ops.add(OpName::router, Family::gemm, layers, router);
-    if (shard.shared_intermediate > 0) {
-      mlp(layers, shard.shared_intermediate, OpName::shared_gate_up, OpName::shared_activation,
-          OpName::shared_down);
-      if (moe.shared_gate) shared_gate(layers);
-    }
+    if (shard.shared_intermediate > 0) shared_experts(layers);
 
     // Tokens of every replica that shares these experts meet here.
     const bool exchange = shard.expert_replicas > 1;

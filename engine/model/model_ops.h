@@ -22,7 +22,11 @@ class OpList {
     slots_[size_++].op = op;
   }
   void add(OpName name, Family family, double calls, const Op& op, Grows grows = Grows::tokens) {
-    add({.name = name, .family = family, .calls = calls, .grows = grows, .beside = {}, .op = op});
+    add({.name = name, .family = family, .calls = calls, .grows = grows, .op = op});
+  }
+  // All from there on run beside something longer.
+  void hide_floors(std::size_t from) {
+    for (std::size_t i = from; i < size_; ++i) slots_[i].op.hides_floor = true;
   }
   void clear() { size_ = 0; }
   std::size_t size() const { return size_; }

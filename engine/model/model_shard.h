@@ -14,6 +14,7 @@
 #include "engine/model/model_spec.h"
 #include "engine/model/parallelism.h"
 #include "engine/model/sampling.h"
+#include "engine/model/shared_experts.h"
 
 namespace engine {
 
@@ -43,6 +44,7 @@ struct ModelShard {
   Sampling sampling = Sampling::greedy;
   FourBitExperts four_bit_experts = FourBitExperts::own;
   ExpertTravel expert_travel = ExpertTravel::automatic;
+  SharedExperts shared_experts = SharedExperts::after;
   bool joined_attention = false;  // prompts and decodes of a step in one kernel, that for prompts
   bool overlapped_attention = false;  // in two kernels at the same time
   AllReduce all_reduce = AllReduce::custom;

@@ -273,6 +273,8 @@ struct PlannedOp {
   double calls = 1;
   Grows grows = Grows::tokens;
   Beside beside;
+  // It runs beside something longer, which leaves it what memory and arithmetic take at their peaks and hides the rest.
+  bool hides_floor = false;
   Op op;
 };
 

@@ -42,6 +42,8 @@ void ServingSim::start(const ServingProblem& problem) {
   replicas = lanes = 0;
   sheds_ = std::ranges::any_of(problem.pools,
                                [](const PoolSetup& pool) { return pool.settings.admission.any(); });
+  caches_ = std::ranges::any_of(problem.pools,
+                                [](const PoolSetup& pool) { return pool.settings.prefix_caching; });
   weighs_ = scales_ = fails_ = steps_together_ = loads_ = in_sight_ = false;
   held_.clear();
   held_back_.clear();
@@ -79,16 +81,13 @@ void ServingSim::start(const ServingProblem& problem) {
 
 void ServingSim::run(const ServingProblem& problem) {
   start(problem);
-  RequestSource source(problem.load, problem.trace, memory_,
-                       {.level = problem.level,
-                        .seed = problem.seed,
-                        .prefixes = (problem.trace != nullptr || problem.load.repeats_prompts()) &&
-                                    std::ranges::any_of(problem.pools,
-                                                        [](const PoolSetup& pool) {
-                                                          return pool.settings.prefix_caching;
-                                                        }),
-                        .endless = problem.plan.endless,
-                        .moment = kSameMoment});
+  RequestSource source(
+      problem.load, problem.trace, memory_,
+      {.level = problem.level,
+       .seed = problem.seed,
+       .prefixes = caches_ && (problem.trace != nullptr || problem.load.repeats_prompts()),
+       .endless = problem.plan.endless,
+        .moment = kSameMoment});
   bool goes_on = true;
   while (goes_on && take_event(source)) {
     double edge = 0;
@@ -115,7 +114,10 @@ void ServingSim::run(const ServingProblem& problem) {
   charge(kWorkOfAnEvent);
   const EventQueue::Turn turn = events_.next();
   const double event = turn.time;
-  if (many_) look_ahead(turn);
+  if (many_) {
+    look_ahead(turn);
+    source.fetch_next_client();
+  }
   const double arrival = source.next_arrival();
   const double carried = transfers_.next();
   const double soonest = std::min(std::min(event, arrival), carried);

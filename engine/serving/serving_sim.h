@@ -194,12 +194,15 @@ class ServingSim {
   void weigh(std::size_t replica);
   // Many replicas: what an event looks at is asked for while the one before it is worked on, in two steps, since the first
   // brings the addresses of the second: the replica with its lists, and the sequences that these name.
+  void fetch_replica(std::size_t replica) const {
+    caches_ ? replicas_[replica].fetch_own_and_cache() : replicas_[replica].fetch_own_lines();
+  }
   void fetch_lines_of(std::size_t replica) const {
-    replicas_[replica].fetch_own_lines();
+    fetch_replica(replica);
     lanes_[replica].fetch_own_lines();
   }
   void fetch_lines_for_arrival(std::size_t replica) const {
-    replicas_[replica].fetch_own_lines();
+    fetch_replica(replica);
     lanes_[replica].fetch_work();
   }
   void fetch_sequences_of(std::size_t replica) const {
@@ -286,7 +289,8 @@ class ServingSim {
   bool keeps_turns_ = false;      // a turn may be followed by the next without a look elsewhere
   bool pipelines_ = false;        // likewise, and some replicas are pipelines
   bool leaves_quietly_ = false;   // who departs from a replica changes nothing elsewhere
-  bool many_ = false;  // replicas, of a lane each: their memory is fetched anew at every turn
+  bool many_ = false;    // replicas, of a lane each: their memory is fetched anew at every turn
+  bool caches_ = false;  // some pool keeps prefixes
   // Where that is so: whose turn is next, whose comes after it, and where the next request goes, as far as one can tell.
   std::size_t next_ = 0, after_next_ = 0, expected_ = 0;
   std::int64_t events_since_expected_ = 0;

@@ -44,6 +44,18 @@ KernelRow kernel_row(const KernelTime& time, Joules energy, double calls) {
   return row;
 }
 
+// Of each call no more than `least` adds to the step; the rest passes beside something else.
+void hide_floor(Seconds least, const Device& device, KernelRow& row) {
+  Work& work = row.work;
+  const Seconds adds = std::min(work.time, least * work.calls);
+  const double share = work.time.value > 0 ? adds / work.time : 0;
+  work.hidden = work.time - adds;
+  work.low *= share;
+  work.high *= share;
+  for (Seconds& part : work.saved.by_part) part *= share;
+  draw_beside(work.hidden, device, work.energy);
+}
+
 // All calls of an op, on its own.
 KernelRow op_row(const PlannedOp& planned, const StepContext& context) {
   const Device& device = context.device;
@@ -60,10 +72,13 @@ KernelRow op_row(const PlannedOp& planned, const StepContext& context) {
     const FullClock full = at_full_clock(time, planned.op, device);
     KernelRow row = kernel_row(time, full.energy, planned.calls);
     row.work.arithmetic = full.arithmetic * planned.calls;
+    if (planned.hides_floor) hide_floor(time.least, device, row);
     return row;
   }
   const Joules energy = sustain(time, planned.op, device);
-  return kernel_row(time, energy, planned.calls);
+  KernelRow row = kernel_row(time, energy, planned.calls);
+  if (planned.hides_floor) hide_floor(time.least, device, row);
+  return row;
 }
 
 // All calls of an op, of which one may be known.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/base/fetch_lines.h"
+#include "engine/base/small_list.h"
 #include "engine/workload/arrivals.h"
 #include "engine/workload/lengths.h"
 #include "engine/workload/load.h"
@@ -96,7 +97,11 @@ class RequestSource {
   void answered(std::int64_t client, double time);
   // Asks for what is known of a client before it is told.
   void fetch_client(std::int64_t client) const {
-    if (client >= 0) fetch_line(clients_.data() + client);
+    if (client >= 0) fetch_lines(clients_.data() + client, clients_.data() + client + 1);
+  }
+  // The same of the one that asks next.
+  void fetch_next_client() const {
+    if (!due_.empty()) fetch_client(due_.front().client);
   }
 
   // Tokens of the `sample`-th answer to a request whose first one has `first` tokens: recorded ones are all alike.
@@ -111,19 +116,21 @@ class RequestSource {
 
  private:
   // Somebody who waits for answers: a client of a closed loop, or a session with more turns to come.
-  struct Client {
+  // In two lines of memory: with many sessions they have to be fetched anew for every request.
+  struct alignas(64) Client {
     std::int64_t session = -1;
-    std::uint64_t session_draw = 0;      // what its group and tenant are drawn by
-    std::int64_t turn = 0;               // of the session, the one being answered,
-    std::int64_t branch = 0;             // its call that comes next,
-    std::int64_t calls = 1, open = 1;    // its calls, and those that are not answered,
-    std::int64_t before_turn = 0;        // and tokens before it
-    std::int64_t number = 0;             // of the request being answered
-    std::int64_t asked = 0;              // closed: requests so far
-    std::int64_t history = 0;            // tokens so far, prompts and outputs
-    std::int64_t shared = 0;             // tokens at the start that other sessions have, too
-    std::vector<std::int64_t> turn_end;  // tokens whose KV each turn leaves behind
+    std::uint64_t session_draw = 0;       // what its group and tenant are drawn by
+    std::int32_t turn = 0;                // of the session, the one being answered,
+    std::int32_t branch = 0;              // its call that comes next,
+    std::int32_t calls = 1, open = 1;     // its calls, and those that are not answered,
+    std::int64_t before_turn = 0;         // and tokens before it
+    std::int64_t number = 0;              // of the request being answered
+    std::int64_t asked = 0;               // closed: requests so far
+    std::int64_t history = 0;             // tokens so far, prompts and outputs
+    std::int64_t shared = 0;              // tokens at the start that other sessions have, too
+    SmallList<std::int64_t, 4> turn_end;  // tokens whose KV each turn leaves behind
   };
+  static_assert(sizeof(Client) == 128);
   // A client's next request.
   struct Due {
     double time;

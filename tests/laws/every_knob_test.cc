@@ -72,6 +72,7 @@ axes:
       - {name: images inside, base: {task: serve, load: {images: 2}, encode: {model: {from: llama-3.2-1b, layers: 4}}, serving: {encodes_images: true}}}
       - {name: parts, base: {parallel.cp: 4, step: {phase: prefill, batch: 1, prompt: 9000}}}
       - {name: parts elsewhere, base: {task: request, request: {batch: 1, prompt: 9000, output: 5}, prefill: {parallel: {cp: 4}}}}
+      - {name: few tokens elsewhere, base: {task: request, request: {batch: 1, prompt: 100, output: 3}, device: h200-sxm, model: deepseek-v3, parallel: {tp: 8, pp: 2, ep: 8}, quant: {weights: fp8, activations: fp8}, prefill: {}}}
       - {name: request, base: {task: request, request: {batch: 2, prompt: 9000, cached: 100, output: 20}}}
       - {name: train, base: {task: train, parallel: {tp: 2, pp: 4, dp: 4}, cluster: {devices_per_node: 8}, train: {sequence: 2048, global_batch: 64, zero: 1, sequence_parallel: true, tokens: 1e12, first_stage_layers: 7, last_stage_layers: 7, loading: {sequence_time: 10 s, workers: 2}}}}
       - {name: rounds, base: {task: train, parallel: {pp: 4, dp: 2}, train: {sequence: 2048, global_batch: 32, schedule: interleaved, virtual_stages: 2, recompute: full, zero: 3, fused: false}}}

@@ -66,6 +66,10 @@ void LaneSequences::hold_prefixes(const StepPlan& plan) {
     Sequence& sequence = at(admission.slot);
     sequence.computed = admission.hit.tokens;
     if (sequence.prefix.empty()) continue;
+    if (!sequence.left_own() && pool.holds(admission.hit, sequence.kv)) {
+      --replica_->holders;  // it came from below, and is all that there is
+      continue;
+    }
     KvHolding loaded;  // that it has held since it came from below
     if (!sequence.kv.parts.empty()) std::swap(loaded, sequence.kv);
     const auto let_go = [&] {

@@ -126,8 +126,8 @@ class LaneSequences {
   }
   void finish(std::int32_t slot);
   void leave_in_cache(Sequence& sequence);
-  // It was inside before: it made way, or another replica failed.
   void look_up(const Sequence& sequence);
+  // It was inside before: it made way, or another replica failed.
   void come_back(Sequence& sequence);
   void share_seats();
   void count_waste(const Sequence& sequence);

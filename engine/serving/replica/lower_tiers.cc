@@ -19,7 +19,8 @@ void LowerTiers::reset(const TierSetups& ways, TierWrite write, SharedStore* sto
     const bool shared = i == std::size_t(TierName::store);
     tiers_[i] = shared ? (store != nullptr ? &store->tier : nullptr) : &own_[i];
     if (!shared) own_[i].reset(ways[i].blocks, pool.state_blocks());
-    if (tiers_[i] == nullptr || !tiers_[i]->exists()) continue;
+    if (tiers_[i] != nullptr && !tiers_[i]->exists()) tiers_[i] = nullptr;
+    if (tiers_[i] == nullptr) continue;
     if (!shared) own_[i].spill_to(lower);
     lower = tiers_[i];
     any_ = true;

@@ -59,7 +59,7 @@ class LowerTiers {
   KvPool* pool_ = nullptr;
   TierSetups ways_;
   std::array<KvTier, kTiers - 1> own_;   // of this replica
-  std::array<KvTier*, kTiers> tiers_{};  // with the store, which others share
+  std::array<KvTier*, kTiers> tiers_{};  // those that exist, with the store, which others share
   std::array<double, kTiers>
       free_{};  // when they have brought what was asked for before; the store keeps its own
   SharedStore* store_ = nullptr;

@@ -223,8 +223,9 @@ constexpr std::int64_t kLookedAt = 64;
 
 std::span<const std::int32_t> Replica::start_loads(double now) {
   loading_.clear();
-  lanes_[0].order_queue();  // any one: they share it
   state_.waiting.close_after(kLookedAt);
+  if (state_.waiting.empty()) return loading_;
+  lanes_[0].order_queue();  // any one: they share it
   for (std::int64_t place = 0; place < state_.waiting.admissible();) {
     const std::int32_t slot = state_.waiting.at(place);
     Sequence& sequence = state_.sequences[std::size_t(slot)];

@@ -40,7 +40,9 @@ class alignas(64) Replica {
     state_.slots = std::min(state_.slots, std::int32_t(state_.sequences.size()));
   }
   void reset(const Setup& setup);
-  void fetch_own_lines() const { fetch_lines(this, state_.pool.seldom_used()); }
+  // What its turn looks at; and that with what it looks at where prefixes are cached.
+  void fetch_own_lines() const { fetch_lines(this, state_.pool.behind_counts()); }
+  void fetch_own_and_cache() const { fetch_lines(this, state_.pool.behind_cache()); }
   // Where the next request will stand, and who is the first in the queue.
   void fetch_new_slot() const {
     if (state_.first_unused < 0) return;

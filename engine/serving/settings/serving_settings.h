@@ -15,6 +15,7 @@
 #include "engine/model/expert_travel.h"
 #include "engine/model/four_bit_experts.h"
 #include "engine/model/sampling.h"
+#include "engine/model/shared_experts.h"
 #include "engine/serving/settings/admission_settings.h"
 #include "engine/serving/settings/attention_kernels.h"
 #include "engine/serving/settings/clock_settings.h"
@@ -78,6 +79,7 @@ struct ServingSettings {
   DecodeParts decode_parts = DecodeParts::automatic;
   AllReduce all_reduce = AllReduce::custom;
   FourBitExperts four_bit_experts = FourBitExperts::own;
+  SharedExperts shared_experts = SharedExperts::after;
   ExpertTravel expert_exchange = ExpertTravel::automatic;
   bool two_batch_overlap = false;
   ContextExchange context = ContextExchange::ring;
@@ -175,6 +177,13 @@ struct ServingSettings {
         "engine's for that format; marlin: Marlin's, which expands such weights as it does "
         "integers, in whole tiles (vLLM: VLLM_MXFP4_USE_MARLIN=1)",
         any_value);
+    visit("shared_experts", self.shared_experts,
+          "experts that every token goes through, in steps of fewer than 256 tokens; after: one "
+          "after "
+          "the other with those that tokens choose; beside: in a stream of their own, where they "
+          "take "
+          "what memory and arithmetic need and no time to start",
+          any_value);
     visit("expert_exchange", self.expert_exchange,
           "experts shared by several replicas: how tokens get there; low_latency, normal: DeepEP's "
           "kernels for few and for many tokens; gathered: all devices get all tokens, and sums are "

@@ -1,0 +1,29 @@
+// Rules of engine/leaves/leaf_use.h about experts.
+#include <vector>
+
+#include "engine/leaves/leaf_use_rules.h"
+#include "engine/leaves/leaf_use_words.h"
+
+namespace engine {
+
+using namespace leaf_use_words;
+
+std::vector<LeafUse> expert_uses() {
+  return {
+      {"serving.expert_exchange", "parallel.ep is above 1", {above("parallel.ep", 1)}},
+      {"serving.two_batch_overlap", "parallel.ep is above 1", {above("parallel.ep", 1)}},
+      {"serving.four_bit_experts", "the model has experts", {above("model.moe.experts", 0)}},
+      {"serving.four_bit_experts", "quant.weights is fp4", {is("quant.weights", {"fp4"})}},
+      {"serving.shared_experts",
+       "the model has experts that every token goes through (model.moe.shared_intermediate)",
+       {above("model.moe.shared_intermediate", 0)}},
+      {"serving.shared_experts",
+       "serving.two_batch_overlap is false, which hides exchanges behind them instead",
+       {follows({"serving.two_batch_overlap", "parallel"},
+                [](const Scenario&, const Deployment& on) {
+                  return !on.serving.two_batch_overlap || on.parallel.ep <= on.parallel.tp;
+                })}},
+  };
+}
+
+}  // namespace engine
