@@ -87,7 +87,7 @@ void ServingSim::run(const ServingProblem& problem) {
        .seed = problem.seed,
        .prefixes = caches_ && (problem.trace != nullptr || problem.load.repeats_prompts()),
        .endless = problem.plan.endless,
-        .moment = kSameMoment});
+       .moment = kSameMoment});
   bool goes_on = true;
   while (goes_on && take_event(source)) {
     double edge = 0;

@@ -59,7 +59,8 @@ void vary_fleet(Fleet& fleet, const Switched& on, Dice& dice) {
   }
   if (any_of(on, {"failures"}) && dice.chance(0.5)) serving.failures.attempts = dice.whole(1, 3);
   if (any_of(on, {"scaling"}) && dice.chance(0.7)) {
-    serving.scaling.policy = dice.chance(0.5) ? ScalingPolicy::predictive : ScalingPolicy::scheduled;
+    serving.scaling.policy =
+        dice.chance(0.5) ? ScalingPolicy::predictive : ScalingPolicy::scheduled;
     serving.scaling.min_replicas = dice.whole(1, serving.replicas);
     serving.scaling.schedule = "0:1, 0.3:2, 0.7:" + std::to_string(serving.replicas) + ", 1.5:1";
   }

@@ -15,7 +15,7 @@
 namespace toys {
 
 inline void expect_conservation(Fleet& fleet, const ServingStats::Summary& summary,
-                         const std::string& which) {
+                                const std::string& which) {
   const Load& load = fleet.lab.made.scenario.load;
   const std::int64_t answers = load.samples;
   if (answers == 1 && load.branches == 1) {  // what each has sent follows from the row

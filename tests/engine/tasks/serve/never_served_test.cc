@@ -35,8 +35,7 @@ TEST(ServeTask, WhoeverNeverHasATurnIsNoFigure) {
   } catch (const std::runtime_error& error) {
     said = error.what();
   }
-  EXPECT_EQ(said,
-            "20 requests wait for one another and never end: an error of the simulation");
+  EXPECT_EQ(said, "20 requests wait for one another and never end: an error of the simulation");
 }
 
 }  // namespace
