@@ -31,6 +31,11 @@ std::optional<Refusal> neighbour_problem(const Scenario& scenario) {
     return unsupported(
         "images of a neighbour's requests are not modelled: state neighbour.load.images: 0");
   }
+  if (scenario.task == Task::serve && scenario.serving.clock.mode == ClockMode::slo) {
+    return unsupported(
+        "a clock that follows the steps of one of two models on a device is not modelled: state "
+        "serving.clock.mode: full");
+  }
   if (drafts_apart(scenario)) {
     return unsupported("a draft on other devices than the two models share is not modelled");
   }
@@ -66,6 +71,7 @@ Scenario as_neighbour(const Scenario& scenario) {
   alone.cluster = scenario.cluster;
   alone.parallel = scenario.parallel;
   alone.serving.replicas = scenario.serving.replicas;
+  alone.serving.clock = {};
   alone.speculation = {};
   alone.draft.present = alone.prefill.present = alone.encode.present = false;
   alone.step = neighbour.step;
@@ -123,13 +129,15 @@ struct Side {
   DeploymentRole role = DeploymentRole::main;
   Scenario whole, part;
   Outcome alone, on_part, shared;
-  double slower = 1;       // than alone on its part,
-  NeighbourEffect effect;  // of the other on `shared`
+  double slower = 1;             // than alone on its part,
+  NeighbourEffect effect;        // of the other on `shared`
+  std::optional<Tenant> tenant;  // once somebody asked
 
-  // The time that sharing is judged by.
+  // The time that sharing is judged by. Answers of one token have none between tokens.
   static double time_of(const Scenario& scenario, const Outcome& outcome) {
     const Metrics& metrics = outcome.metrics;
-    return scenario.task == Task::step ? metrics.step_time.value : metrics.tpot.value;
+    if (scenario.task == Task::step) return metrics.step_time.value;
+    return std::isnan(metrics.tpot.value) ? metrics.ttft.value : metrics.tpot.value;
   }
   double slowdown() const { return time_of(part, shared) / time_of(whole, alone); }
   // Share of the time in which it has a step to run.
@@ -138,14 +146,10 @@ struct Side {
     if (part.task == Task::step) return 1;
     return busy > 0 ? std::min(busy, 1.0) : 0;
   }
-  Tenant tenant() const {
-    const double ratio = time_of(whole, alone) / time_of(part, on_part);
-    return {.demand = demand_of(alone, whole), .on_part = ratio > 0 ? std::min(1.0, ratio) : 1.0};
-  }
-  void slow_down(double speed, const Tenant& tenant, double other_running) {
+  void slow_down(double speed, double other_running) {
     // Beyond this nothing ever ends.
     constexpr double most = 1e6;
-    const double beside = speed > tenant.on_part / most ? tenant.on_part / speed : most;
+    const double beside = speed > tenant->on_part / most ? tenant->on_part / speed : most;
     slower = 1 + other_running * std::max(0.0, beside - 1);
   }
 };
@@ -168,6 +172,9 @@ void report_neighbour(const Side& main, const Side& other, Outcome& outcome) {
     metrics.neighbour_tpot_p99 = theirs.tpot_p99;
     metrics.neighbour_throughput = theirs.throughput;
     metrics.neighbour_utilization = theirs.utilization;
+    if (other.shared.saturation != Saturation::undecided) {
+      metrics.neighbour_overloaded = other.shared.saturation == Saturation::overloaded ? 1 : 0;
+    }
   }
   for (KernelRow row : other.shared.kernels) {
     row.role = DeploymentRole::neighbour;
@@ -221,15 +228,40 @@ bool ready(Side& side, SharingMode mode, const EvaluateAlone& evaluate, Outcome&
   return false;
 }
 
+// What its steps on its part ask of all of the devices, and how fast they are there, compared with that. A served load that is
+// slower also has more requests in a step, so its times per token do not tell: all of the devices take the same steps where they
+// are slowed down until tokens take as long.
+Tenant tenant_of(const Side& side, SharingMode mode, const EvaluateAlone& evaluate) {
+  const double on_part = Side::time_of(side.part, side.on_part);
+  double slower = on_part / Side::time_of(side.whole, side.alone);
+  if (!(slower > 1)) return {.demand = demand_of(side.alone, side.whole)};
+  const bool alike = slower < 1 + kAgreed || side.whole.task == Task::step;
+  if (alike || mode != SharingMode::spatial) {
+    return {.demand = demand_of(side.alone, side.whole), .on_part = 1 / slower};
+  }
+  Outcome same;
+  double least = 1, most = slower;
+  for (int round = 0; round < kMostRounds; ++round) {
+    evaluate({side.role, side.whole}, {.slower = slower}, same);
+    const double off = Side::time_of(side.whole, same) / on_part;
+    if (std::abs(off - 1) < kAgreed) break;
+    (off > 1 ? most : least) = slower;
+    slower = std::sqrt(least * most);
+  }
+  return {.demand = demand_of(same, side.whole), .on_part = 1 / slower};
+}
+
 // Both slow one another down until neither changes any more.
 void slow_down(Side& main, Side& other, const SharingSettings& sharing, Seconds change,
                const EvaluateAlone& evaluate) {
-  const Tenant mine = main.tenant(), theirs = other.tenant();
-  const Speeds speeds = speeds_together(mine, theirs, sharing, change);
+  for (Side* side : {&main, &other}) {
+    if (!side->tenant) side->tenant = tenant_of(*side, sharing.mode, evaluate);
+  }
+  const Speeds speeds = speeds_together(*main.tenant, *other.tenant, sharing, change);
   for (int round = 0; round < kMostRounds; ++round) {
     const double before = main.slower, other_before = other.slower;
-    main.slow_down(speeds.main, mine, other.running());
-    other.slow_down(speeds.neighbour, theirs, main.running());
+    main.slow_down(speeds.main, other.running());
+    other.slow_down(speeds.neighbour, main.running());
     const double moved =
         std::max(std::abs(main.slower / before - 1), std::abs(other.slower / other_before - 1));
     if (moved < kAgreed) return;

@@ -35,6 +35,9 @@ std::vector<LeafUse> neighbour_uses() {
                                       "neighbour.serving.replicas", "neighbour.serving.clock"}) {
     uses.push_back({path, "the deployment has devices of its own, which a neighbour has not", {}});
   }
+  uses.push_back({"neighbour.serving.pushes_kv",
+                  "another deployment reads the prompts, which it does not for a neighbour",
+                  {}});
   uses.push_back(
       {"neighbour.host.graph_sizes", "the deployment has a draft, which a neighbour has not", {}});
   return uses;

@@ -13,14 +13,52 @@ double ServingSim::next_scaling() const {
   return next;
 }
 
-void ServingSim::scale(double time) {
+void ServingSim::scale(double time, RequestSource& source) {
   now_ = std::max(now_, time);
-  for (Pool& pool : pools_) {
+  bool awake = false;
+  for (std::size_t p = 0; p < pools_.size(); ++p) {
+    Pool& pool = pools_[p];
     if (pool.scaler.next() > time) continue;
-    std::int64_t inside = 0;
+    const bool nobody = pool.scaler.open() == 0;
+    std::int64_t inside = held_for(p);
     for (std::size_t i = 0; i < pool.count; ++i) inside += replicas_[pool.first + i].outstanding();
-    pool.scaler.act(double(inside));
+    const bool looks = pool.scaler.looks();
+    pool.scaler.act(double(inside), pool.routed > pool.routed_at_look);
+    if (looks) pool.routed_at_look = pool.routed;
     takers_changed(pool);
+    awake = awake || (nobody && pool.scaler.open() > 0);
+  }
+  if (awake) send_held(source);
+}
+
+// Requests outside all replicas that wait for one of this pool.
+std::int64_t ServingSim::held_for(std::size_t pool) const {
+  std::int64_t held = 0;
+  for (const Sequence& sequence : held_) held += stages()[entry_stage(sequence)].pool == pool;
+  for (const HeldBack& one : held_back_) held += stages()[awaited_stage(one)].pool == pool;
+  return held;
+}
+
+// Nobody takes requests: where the fleet follows the load, a request starts a replica.
+void ServingSim::wake(Pool& pool) {
+  if (pool.scaler.open() > 0 || !pool.scaler.wake(now_)) return;
+  takers_changed(pool);
+  find_interruptions();
+}
+
+// Whoever waited for somebody to take them.
+void ServingSim::send_held(RequestSource& source) {
+  std::vector<Sequence> held;
+  held.swap(held_);
+  for (const Sequence& sequence : held) send(sequence);
+  std::vector<HeldBack> back;
+  back.swap(held_back_);
+  for (const HeldBack& one : back) {
+    if (awaited_stage(one) > 0) {
+      hand_over(one.replica, one.slot, source);
+    } else {
+      dispatch(one.replica, one.slot, source);  // it has set blocks aside
+    }
   }
 }
 
@@ -54,9 +92,13 @@ void ServingSim::switch_off_if_empty(Pool& pool, std::size_t replica) {
   if (!pool.scaler.unwanted(place)) return;
   const std::size_t unit = pool.scaler.unit(), first = place / unit * unit;
   for (std::size_t i = first; i < first + unit; ++i) {
-    if (replicas_[pool.first + i].outstanding() > 0) return;
+    if (!replicas_[pool.first + i].empty()) return;
   }
   pool.scaler.switch_off(place, now_);
+  for (std::size_t i = pool.first + first; i < pool.first + first + unit; ++i) {
+    replicas_[i].go_off(now_);
+    if (!adapters_.empty()) adapters_[i].lose_all();
+  }
 }
 
 // ---- failures ---------------------------------------------------------------------------------------
@@ -99,19 +141,7 @@ void ServingSim::repair(Pool& pool, std::size_t unit, RequestSource& source) {
   for (std::size_t i = place; i < place + size; ++i) replicas_[pool.first + i].restart(now_);
   pool.scaler.repair(place, now_);
   takers_changed(pool);
-  // Whoever waited for somebody to take them.
-  std::vector<Sequence> held;
-  held.swap(held_);
-  for (const Sequence& sequence : held) send(sequence);
-  std::vector<HeldBack> back;
-  back.swap(held_back_);
-  for (const HeldBack& one : back) {
-    if (stage_of(one.replica) + 1 < stages().size()) {
-      hand_over(one.replica, one.slot, source);
-    } else {
-      dispatch(one.replica, one.slot, source);  // it has set blocks aside
-    }
-  }
+  send_held(source);
 }
 
 // It has failed: nothing is planned, and what there is of it goes elsewhere once its lanes are at rest.
@@ -244,15 +274,15 @@ void ServingSim::take_back_first_token(Sequence& sequence) const {
 // To the pool that reads prompts, from the start or after what it has written, or first to who sets blocks aside. Who writes reads itself
 // what no reader has room for: an answer that was begun, or a prompt of which it had the most.
 void ServingSim::send(const Sequence& sequence) {
-  const Replica& reader = replicas_[pools_[stages()[0].pool].first];
-  const bool local = !reader.fits(sequence.to_read(), 1);
-  const std::size_t stage = local || reserves(sequence) ? stages().size() - 1 : 0;
-  if (pools_[stages()[stage].pool].scaler.open() == 0) {
+  const std::size_t stage = entry_stage(sequence);
+  Pool& pool = pools_[stages()[stage].pool];
+  wake(pool);
+  if (pool.scaler.open() == 0) {
     held_.push_back(sequence);
     return;
   }
   ask_for(sequence);
-  if (stage > 0 && !local) {
+  if (stage > 0 && readers_fit(sequence)) {
     passed_on_ = sequence;
     passed_on_.target = sequence.to_read();
     passed_on_.to_replica = passed_on_.to_slot = -1;
@@ -273,6 +303,7 @@ void ServingSim::hold(const Request& request) {
   Sequence sequence;
   begin(sequence, request);
   held_.push_back(std::move(sequence));
+  stats_.held();
 }
 
 double ServingSim::idle_seconds(std::size_t pool) const {

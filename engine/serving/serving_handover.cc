@@ -29,7 +29,9 @@ void ServingSim::hand_over(std::size_t index, std::int32_t slot, RequestSource& 
   }
   ask_for(sequence);
   const std::size_t stage = stage_of(index) + 1;
-  if (pools_[stages()[stage].pool].scaler.open() == 0) {
+  Pool& next = pools_[stages()[stage].pool];
+  wake(next);
+  if (next.scaler.open() == 0) {
     replicas_[index].leads_to(slot, -1, -1);
     held_back_.push_back({index, slot});
     return;
@@ -54,7 +56,9 @@ void ServingSim::reserve(RequestSource& source) {
 
 // Blocks have been set aside in `slot` of a replica: somebody reads the prompt.
 void ServingSim::dispatch(std::size_t index, std::int32_t slot, RequestSource& source) {
-  if (pools_[stages()[0].pool].scaler.open() == 0) {
+  Pool& readers = pools_[stages()[0].pool];
+  wake(readers);
+  if (readers.scaler.open() == 0) {
     replicas_[index].leads_to(slot, -1, -1);
     held_back_.push_back({index, slot});
     return;

@@ -122,7 +122,7 @@ void ServingSim::start_pool(std::size_t index) {
                        .seed = problem_->seed,
                        .pool = std::uint32_t(index)});
   fails_ = fails_ || pool.failures.any();
-  pool.routed = 0;
+  pool.routed = pool.routed_at_look = 0;
 }
 
 }  // namespace engine

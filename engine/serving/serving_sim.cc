@@ -152,7 +152,7 @@ void ServingSim::interrupt(RequestSource& source) {
     fail_or_repair(failing, source);
   } else if (scales_ && scaling <= latest) {
     charge(kWorkOfAnEvent * double(replicas_.size()));
-    scale(scaling);
+    scale(scaling, source);
   } else {
     charge(kWorkOfAnArrival * double(replicas_.size()));
     mark(marked_);
@@ -190,6 +190,9 @@ void ServingSim::arrive(RequestSource& source) {
   source.take(request_);
   charge(kWorkOfAnArrival);
   stats_.arrived(request_);
+  if (scales_) {
+    for (const Stage& stage : stages()) wake(pools_[stage.pool]);
+  }
   std::size_t target = 0;
   const bool local = stays_local(target);
   // An answer of one token is written by who reads.
@@ -197,7 +200,7 @@ void ServingSim::arrive(RequestSource& source) {
     return ever_fits(false) ? reserve(source) : turn_away(RequestEnd::refused, 0, source);
   }
   const Pool& first = pools_[stages()[0].pool];
-  const bool nobody = !local && first.scaler.open() == 0;  // all have failed
+  const bool nobody = !local && first.scaler.open() == 0;  // all have failed, or are off
   if (!local) target = nobody ? first.first : route(0, request_, request_.arrival);
   if (many_ && target != expected_) fetch_lines_for_arrival(target);
   if (!ever_fits(local)) return turn_away(RequestEnd::refused, target, source);

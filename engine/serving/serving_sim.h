@@ -77,6 +77,7 @@ class ServingSim {
     SharedStore store;                  // of KV caches, where the replicas share one
     std::vector<LockstepGroup> groups;  // of replicas that step together; none: each steps alone
     std::int64_t routed = 0;
+    std::int64_t routed_at_look = 0;  // when the scaler last looked at the load
   };
 
   void start(const ServingProblem& problem);
@@ -229,7 +230,10 @@ class ServingSim {
   void mark(double time);
   // When the number of replicas of a pool may change, and what that does.
   double next_scaling() const;
-  void scale(double time);
+  void scale(double time, RequestSource& source);
+  std::int64_t held_for(std::size_t pool) const;
+  void wake(Pool& pool);
+  void send_held(RequestSource& source);
   void takers_changed(Pool& pool);
   // A replica that is no longer wanted and has nothing to do goes off, with those of its unit.
   void switch_off_if_empty(Pool& pool, std::size_t replica);
@@ -249,6 +253,13 @@ class ServingSim {
   void try_again(std::size_t replica, Sequence& sequence, RequestSource& source);
   void take_back_first_token(Sequence& sequence) const;
   void send(const Sequence& sequence);
+  bool readers_fit(const Sequence& sequence) const {
+    return replicas_[pools_[stages()[0].pool].first].fits(sequence.to_read(), 1);
+  }
+  // Where a sequence that is sent goes first.
+  std::size_t entry_stage(const Sequence& sequence) const {
+    return !readers_fit(sequence) || reserves(sequence) ? stages().size() - 1 : 0;
+  }
   void hold(const Request& request);
   // The next moment at which something happens by the clock alone: of these moments `find_interruptions` keeps track.
   double next_mark() const { return std::min(stats_.watch().next_edge(), timeline_.next()); }
@@ -296,11 +307,15 @@ class ServingSim {
   std::int64_t events_since_expected_ = 0;
   // Replicas that step together, with the present event: who plans, and whose sequences only decode on.
   std::vector<std::size_t> planned_, going_on_;
-  // While all replicas that could take them have failed: requests, and sequences whose KV is to be carried.
+  // While no replica could take them, since all have failed or are off: requests, and sequences whose KV is to be carried.
   struct HeldBack {
     std::size_t replica = 0;
     std::int32_t slot = -1;
   };
+  // Who has read waits for who writes; who has set blocks aside, for who reads.
+  std::size_t awaited_stage(const HeldBack& one) const {
+    return (stage_of(one.replica) + 1) % stages().size();
+  }
   std::vector<Sequence> held_;
   Sequence passed_on_;  // to who sets blocks aside, and from there to who reads
   std::vector<HeldBack> held_back_;

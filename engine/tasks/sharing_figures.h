@@ -17,19 +17,20 @@ struct SharingFigures {
   RequestsPerSecond neighbour_throughput{kNoValue};
   TokensPerSecond neighbour_output{kNoValue};
   double neighbour_utilization = kNoValue;
+  double neighbour_overloaded = kNoValue;
   double neighbour_kv_tokens = kNoValue;
   Seconds swap_time{kNoValue};
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("sharing_slowdown", self.sharing_slowdown,
-          "with a neighbour: time per output token (task step: time of the step) divided by that "
-          "of the same deployment alone on the devices, with as much memory as it has beside the "
-          "neighbour");
+          "with a neighbour: time per output token (task step: time of the step; answers of one "
+          "token: time to it) divided by that of the same deployment alone on the devices, with as "
+          "much memory as it has beside the neighbour");
     visit("neighbour_slowdown", self.neighbour_slowdown,
-          "with a neighbour: the neighbour's time per output token (task step: time of its step) "
-          "divided by what it would be alone on the devices, with as much memory as it has beside "
-          "the main model");
+          "with a neighbour: the neighbour's time per output token (task step: time of its step; "
+          "answers of one token: time to it) divided by what it would be alone on the devices, "
+          "with as much memory as it has beside the main model");
     visit("sharing_time", self.sharing_time,
           "with a neighbour: time by which steps are longer because the devices work for the "
           "neighbour, too");
@@ -50,6 +51,10 @@ struct SharingFigures {
     visit("neighbour_utilization", self.neighbour_utilization,
           "task serve with a neighbour: share of the time that a step of the neighbour was "
           "running");
+    visit(
+        "neighbour_overloaded", self.neighbour_overloaded,
+        "task serve with a neighbour: 1 where fewer of the neighbour's requests are finished than "
+        "arrive, 0 where it keeps up with them; null where its run is too short to tell");
     visit("neighbour_kv_tokens", self.neighbour_kv_tokens,
           "with a neighbour: tokens that the neighbour's KV cache can hold, per replica");
     visit("swap_time", self.swap_time,

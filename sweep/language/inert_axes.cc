@@ -9,6 +9,7 @@
 
 #include "engine/leaves/leaf_use.h"
 #include "engine/leaves/leaves.h"
+#include "sweep/language/possibilities.h"
 
 namespace sweep {
 namespace {
@@ -16,85 +17,6 @@ namespace {
 using engine::LeafUse;
 
 const engine::LeafTable& table() { return engine::leaf_table(); }
-
-// Every value a leaf may have in some point: a superset, for nobody asks which combinations meet.
-struct PossibleValues {
-  bool anything = false;  // it is derived or drawn from an interval
-  std::vector<double> values;
-
-  template <class Holds>
-  bool any(Holds holds) const {
-    return anything || std::ranges::any_of(values, holds);
-  }
-};
-
-class Possibilities {
- public:
-  explicit Possibilities(const SpaceParts& parts) : parts_(parts) { find_constant(parts.root); }
-
-  PossibleValues of(int leaf) const {
-    const engine::Leaf& entry = table().leaves[std::size_t(leaf)];
-    // A role is like the main deployment, and is there where something is said of it.
-    PossibleValues possible = entry.of_main >= 0 ? of(entry.of_main) : PossibleValues{};
-    if (std::ranges::any_of(parts_.axes, [leaf](const Axis& axis) { return axis.role == leaf; })) {
-      possible.values.push_back(1);
-    }
-    for (const Derivation& derivation : parts_.derivations) {
-      possible.anything = possible.anything || derivation.leaf == leaf;
-    }
-    bool replaced = false;
-    for (std::size_t i = 0; i < parts_.axes.size(); ++i) {
-      const Axis& axis = parts_.axes[i];
-      possible.anything = possible.anything || axis.interval.leaf == leaf;
-      std::size_t settings = 0;
-      for (const Edit& edit : axis.edits) {
-        if (edit.leaf != leaf) continue;
-        possible.values.push_back(engine::condition_value(edit.value));
-        ++settings;
-      }
-      replaced = replaced || (settings > 0 && settings == axis.settings.size() && always_[i]);
-    }
-    if (!replaced) {
-      possible.values.push_back(engine::condition_value(engine::get_leaf(parts_.base, entry)));
-    }
-    return possible;
-  }
-
-  bool always(std::size_t axis) const { return always_[axis]; }
-
-  engine::CanBe can_be() const {
-    return {.value =
-                [this](int leaf, const std::function<bool(double)>& predicate) {
-                  return of(leaf).any(predicate);
-                },
-            // Where what it follows from differs from point to point, it may hold in some.
-            .fact =
-                [this](const engine::UseCondition& condition, int leaf) {
-                  const auto varies = [this](int behind) {
-                    return std::ranges::binary_search(parts_.varied_leaves, behind);
-                  };
-                  return std::ranges::any_of(engine::leaves_behind(condition, leaf), varies) ||
-                         engine::holds_in(parts_.base, condition, leaf);
-                }};
-  }
-
- private:
-  // Axes that are part of every point: not in a sub-sweep, and without a condition.
-  void find_constant(const SpaceNode& node) {
-    always_.resize(parts_.axes.size());
-    if (node.axis != kNone) always_[std::size_t(node.axis)] = unconditional(node.axis);
-    for (const SpaceNode& child : node.children) find_constant(child);
-  }
-  bool unconditional(int number) const {
-    const Axis& axis = parts_.axes[std::size_t(number)];
-    return axis.when == kNone && std::ranges::all_of(axis.settings, [](const Setting& setting) {
-             return setting.when == kNone;
-           });
-  }
-
-  const SpaceParts& parts_;
-  std::vector<bool> always_;
-};
 
 std::vector<int> leaves_of(const Axis& axis) {
   std::vector<int> leaves;
@@ -281,6 +203,14 @@ void check_lost_fields(const SpaceParts& parts, const std::vector<StatedField>& 
 
 namespace {
 
+bool written_out(const std::vector<StatedField>& base) {
+  return std::ranges::find(base, "device.name", &StatedField::path) != base.end();
+}
+
+std::string located(const engine::Location& where, const std::string& said) {
+  return fmt::format("{}:{}:{}: {}", where.file, where.line, where.column, said);
+}
+
 // A role of the base that no point has, and why.
 struct IdleRole {
   std::string name;
@@ -313,9 +243,9 @@ std::vector<std::string> notes_on_idle_fields(const SpaceParts& parts,
                                               const std::vector<StatedField>& base,
                                               const std::map<int, engine::Location>& roles) {
   std::vector<std::string> notes;
-  if (std::ranges::find(base, "device.name", &StatedField::path) != base.end()) return notes;
+  if (written_out(base)) return notes;
   const auto note = [&notes](const engine::Location& where, const std::string& said) {
-    notes.push_back(fmt::format("{}:{}:{}: {}", where.file, where.line, where.column, said));
+    notes.push_back(located(where, said));
   };
   for (const IdleRole& role : idle_roles(parts, roles)) note(role.where, role.said());
   const Possibilities possibilities(parts);
@@ -335,6 +265,78 @@ std::vector<std::string> notes_on_idle_fields(const SpaceParts& parts,
     if (!said.empty()) note(field.where, said);
   }
   return notes;
+}
+
+namespace {
+
+// Axes that are set somewhere below, as overrides of a base or by values.
+void mark_below(const Branch& branch, std::vector<bool>& marked) {
+  for (const int axis : branch.fixed) marked[std::size_t(axis)] = true;
+  const auto mark = [&marked](const SpaceNode& node, const auto& self) -> void {
+    if (node.axis != kNone) marked[std::size_t(node.axis)] = true;
+    for (const SpaceNode& child : node.children) self(child, self);
+    for (const Branch& inner : node.branches) mark_below(inner, marked);
+  };
+  mark(branch.node, mark);
+}
+
+// Overrides of a sub-sweep's base, each beside what its own points can be.
+class IdleOverrides {
+ public:
+  IdleOverrides(const SpaceParts& parts, const std::vector<engine::Location>& places)
+      : parts_(parts), places_(places) {}
+
+  std::vector<std::string> notes() && {
+    look(parts_.root, Possibilities(parts_));
+    return std::move(notes_);
+  }
+
+ private:
+  void look(const SpaceNode& node, const Possibilities& possibilities) {
+    for (const SpaceNode& child : node.children) look(child, possibilities);
+    for (const Branch& branch : node.branches) {
+      std::vector<bool> elsewhere(parts_.axes.size());
+      for (const Branch& other : node.branches) {
+        if (&other != &branch) mark_below(other, elsewhere);
+      }
+      const Possibilities here = possibilities.inside(branch, elsewhere);
+      for (const int axis : branch.fixed) note(axis, here);
+      look(branch.node, here);
+    }
+  }
+
+  void note(int number, const Possibilities& possibilities) {
+    const Axis& axis = parts_.axes[std::size_t(number)];
+    const bool as_by_default = std::ranges::all_of(axis.edits, [this](const Edit& edit) {
+      return edit.value == engine::get_leaf(defaults_, engine::leaf_at(edit.leaf));
+    });
+    if (as_by_default || axis.role != kNone) return;
+    const engine::CanBe can_be = possibilities.can_be();
+    std::string said;
+    if (const LeafUse* reason = why_all_inert(leaves_of(axis), can_be)) {
+      said = fmt::format("'{}' changes nothing here: it counts only where {}", axis.path,
+                         reason->where);
+    } else {
+      for (const Edit& edit : axis.edits) {
+        if (said.empty()) said = another_value(edit.leaf, edit.value, can_be);
+      }
+    }
+    if (!said.empty()) notes_.push_back(located(places_[std::size_t(number)], said));
+  }
+
+  const SpaceParts& parts_;
+  const std::vector<engine::Location>& places_;
+  const engine::Scenario defaults_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace
+
+std::vector<std::string> notes_on_idle_overrides(const SpaceParts& parts,
+                                                 const std::vector<StatedField>& base,
+                                                 const std::vector<engine::Location>& places) {
+  if (written_out(base)) return {};
+  return IdleOverrides(parts, places).notes();
 }
 
 void check_inert_axes(const SpaceParts& parts, const std::vector<engine::Location>& places,

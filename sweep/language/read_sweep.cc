@@ -78,6 +78,9 @@ engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
   std::vector<std::string> notes;
   if (inert_ == InertAxes::refused) {
     notes = notes_on_idle_fields(parts_, base_fields_, roles_in_base_);
+    for (std::string& note : notes_on_idle_overrides(parts_, base_fields_, reader.places())) {
+      notes.push_back(std::move(note));
+    }
   }
   const std::string body = space_yaml(parts_);
   parts_.resources = reading_.resources;

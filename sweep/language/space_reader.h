@@ -36,6 +36,8 @@ class SpaceReader {
   void check_order();
   // Axes that no point reads; asked when there are no other mistakes.
   void check_inert() const;
+  // Where each axis was written.
+  std::vector<engine::Location> places() const;
 
  private:
   // Which branch of which concat an axis is in: two axes of different branches never meet.

@@ -151,11 +151,15 @@ void SpaceReader::check_order() {
   }
 }
 
-void SpaceReader::check_inert() const {
+std::vector<Location> SpaceReader::places() const {
   std::vector<Location> places;
   for (const Noted& noted : noted_) places.push_back(noted.where);
-  check_inert_axes(parts_, places, reading_);
-  check_shadowed_values(parts_, places, reading_);
+  return places;
+}
+
+void SpaceReader::check_inert() const {
+  check_inert_axes(parts_, places(), reading_);
+  check_shadowed_values(parts_, places(), reading_);
 }
 
 }  // namespace sweep

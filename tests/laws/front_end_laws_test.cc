@@ -79,6 +79,40 @@ TEST(FrontEndLaws, MoreThanItCanStreamIsAnOverload) {
   EXPECT_NEAR(outcome.metrics.output.value, 500, 10);
 }
 
+// KV lands in the middle of a stretch of steps: its first token queues behind those of the steps that have ended.
+TEST(FrontEndLaws, FirstTokensOfCarriedAnswersQueueBehindStepsThatHaveEnded) {
+  double queued = 0;
+  for (const bool experts : {false, true}) {
+    for (const TransferInitiative initiative :
+         {TransferInitiative::pull, TransferInitiative::push}) {
+      for (const double front_end : {1e-4, 1e-3, 3e-3}) {
+        Scenario scenario = toys::served_at(30);
+        if (experts) {
+          scenario.model = toys::mixture();
+          scenario.parallel.dp = scenario.parallel.ep = 2;
+        }
+        scenario.host.front_end_per_token = Seconds{front_end};
+        scenario.load.lengths = {
+            .distribution = LengthKind::lognormal, .prompt = 200, .output = 60};
+        scenario.load.requests = 300;
+        scenario.transfer.initiative = initiative;
+        scenario.prefill.present = true;
+        fill_roles(scenario);
+        const Outcome fast = evaluate(scenario);
+        ASSERT_EQ(fast.status, Status::ok) << fast.reason;
+        scenario.serving.stepping = true;
+        const Outcome slow = evaluate(scenario);
+        EXPECT_NEAR(fast.metrics.ttft / slow.metrics.ttft, 1, 1e-9) << experts << front_end;
+        EXPECT_NEAR(fast.metrics.ttft_p99 / slow.metrics.ttft_p99, 1, 1e-9);
+        EXPECT_NEAR(fast.metrics.tpot / slow.metrics.tpot, 1, 1e-9);
+        scenario.host.front_end_per_token = Seconds{0};
+        queued += (slow.metrics.ttft - evaluate(scenario).metrics.ttft).value;
+      }
+    }
+  }
+  EXPECT_GT(queued, 0.001);
+}
+
 TEST(FrontEndLaws, AFasterOneIsNeverSlowerToAnswer) {
   for (std::uint64_t number = 0; number < 100; ++number) {
     toys::RandomCase made = toys::random_case(number);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/evaluate.h"
+#include "tests/support/shipped.h"
 #include "tests/support/toys.h"
 
 namespace engine {
@@ -46,6 +47,75 @@ TEST(NeighbourOverload, NobodyIsFasterBesideAnotherHoweverMuchComes) {
     }
   }
   EXPECT_GT(overloaded, 5);
+}
+
+// On multiprocessors of its own, a neighbour that has too much to do takes full steps, whoever waits for them: more requests change
+// nothing for the main model. And steps that read and write are on the memory's way no less than steps that only read.
+TEST(NeighbourOverload, OnItsOwnMultiprocessorsAFullNeighbourIsAFullNeighbour) {
+  Scenario scenario = toys::shipped("models", "llama-3.1-8b");
+  scenario.device = toys::shipped("devices", "h200-sxm").device;
+  scenario.serving = toys::shipped("serving", "vllm-v1").serving;
+  scenario.host = toys::shipped("hosts", "vllm-v1").host;
+  scenario.task = Task::serve;
+  scenario.load.requests = 2000;
+  scenario.load.rate = RequestsPerSecond{8};
+  scenario.load.lengths = {.prompt = 500, .output = 250};
+  scenario.neighbour.present = true;
+  fill_roles(scenario);
+  scenario.neighbour.deployment.model = toys::shipped("models", "llama-3.2-3b").model;
+  scenario.sharing = {.mode = SharingMode::spatial, .share = 0.6, .memory = 0.6};
+  const auto slowdown = [&](double rate) {
+    scenario.neighbour.load.rate = RequestsPerSecond{rate};
+    const Outcome outcome = evaluate(scenario, toys::shipped_resources());
+    EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+    EXPECT_EQ(outcome.metrics.neighbour_overloaded, 1);
+    return outcome.metrics.sharing_slowdown;
+  };
+  const double full = slowdown(300);
+  EXPECT_NEAR(slowdown(600) / full, 1, 0.01);
+  EXPECT_NEAR(slowdown(1200) / full, 1, 0.01);
+  scenario.neighbour.load.lengths.output = 1;
+  const double reading = slowdown(2000);
+  EXPECT_GT(reading, 1.05);
+  EXPECT_GE(full, reading);
+}
+
+// One device has one clock.
+TEST(NeighbourOverload, AClockThatFollowsOneOfTwoModelsIsRefused) {
+  Scenario scenario = toys::scenario();
+  scenario.task = Task::serve;
+  scenario.slo.tpot.p95 = Seconds{0.05};
+  scenario.serving.clock.mode = ClockMode::slo;
+  scenario.neighbour.present = true;
+  fill_roles(scenario);
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::unsupported);
+  EXPECT_EQ(
+      outcome.reason,
+      "a clock that follows the steps of one of two models on a device is not modelled: state "
+      "serving.clock.mode: full");
+}
+
+// Whether the neighbour keeps up is told, whatever becomes of the main model.
+TEST(NeighbourOverload, WhoStarvesIsTold) {
+  Scenario scenario = toys::scenario();
+  scenario.task = Task::serve;
+  scenario.host = toys::no_host();
+  scenario.load.requests = 1000;
+  scenario.load.lengths = {.prompt = 200, .output = 40};
+  scenario.load.rate = RequestsPerSecond{5};
+  scenario.neighbour.present = true;
+  fill_roles(scenario);
+  for (const SharingMode mode :
+       {SharingMode::time_slices, SharingMode::streams, SharingMode::spatial, SharingMode::mig}) {
+    scenario.sharing.mode = mode;
+    for (const double rate : {5.0, 5000.0}) {
+      scenario.neighbour.load.rate = RequestsPerSecond{rate};
+      const Outcome outcome = evaluate(scenario);
+      ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+      EXPECT_EQ(outcome.metrics.neighbour_overloaded, rate > 5 ? 1 : 0) << name_of(mode);
+    }
+  }
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ struct Scaled {
     serving.router = dice.one_of<RouterName>();
     serving.scaling = {
         .policy = dice.chance(0.5) ? ScalingPolicy::reactive : ScalingPolicy::predictive,
-        .min_replicas = dice.whole(1, serving.replicas),
+        .min_replicas = dice.whole(0, serving.replicas),
         .target = dice.between(1, 6),
         .interval = Seconds{dice.between(0.1, 0.5)},
         .cold_start = Seconds{dice.between(0, 1)},

@@ -32,6 +32,26 @@ TEST(Settling, ClientsThatComeOneByOneAreMeasuredOnceAllHave) {
   EXPECT_EQ(figures(scenario).steady, 0);
 }
 
+// Sessions of which most are in a pause when the load ends: fewer answers than there are sessions are chance, not a measured part.
+TEST(Settling, NoMoreSessionsAreOpenThanAnswersAreMeasured) {
+  int settled = 0;
+  for (const double rate : {1.0, 3.0, 10.0, 30.0}) {
+    for (const std::int64_t requests : {200, 400, 600, 1000, 3000}) {
+      Scenario scenario = served_at(rate);
+      scenario.serving.replicas = 4;
+      scenario.load.turns = 6;
+      scenario.load.think_time = Seconds{0.5};
+      scenario.load.requests = requests;
+      const Metrics metrics = figures(scenario);
+      const double lasts = 5 * 0.5 + 6 * metrics.e2e.value;
+      EXPECT_GE(metrics.requests_measured, std::min(0.5 * rate * lasts, 0.3 * double(requests)))
+          << rate << " " << requests;
+      settled += metrics.steady > 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(settled, 3);
+}
+
 TEST(Settling, FleetsAreMeasuredOnceTheyFollowTheirLoad) {
   Scenario fixed = served_at(150);
   fixed.serving.replicas = 4;

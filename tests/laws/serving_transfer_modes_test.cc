@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
+#include "tests/support/shipped.h"
 #include "tests/support/speculation_toys.h"
 
 namespace engine {
@@ -44,6 +46,22 @@ TEST(Push, OneRequestAtATimeIsAsWhenFetched) {
   EXPECT_EQ(b.metrics.reserve_wait.value, 0);
   b.metrics.reserve_wait = a.metrics.reserve_wait;
   expect_same_figures(a, b, 1e-12);
+}
+
+// What nobody states is up to the engine that writes the answers.
+TEST(Push, TheEngineTakesTheInitiative) {
+  for (const bool pushes : {false, true}) {
+    Scenario left = two_pools(2);
+    left.serving.pushes_kv = pushes;
+    left.prefill.deployment.serving.pushes_kv = !pushes;  // it is not asked
+    Scenario stated = left;
+    stated.transfer.initiative = pushes ? TransferInitiative::push : TransferInitiative::pull;
+    expect_same_figures(sound(left), sound(stated), 0);
+    EXPECT_EQ(std::isnan(sound(left).metrics.reserve_wait.value), !pushes);
+  }
+  EXPECT_TRUE(toys::shipped("serving", "sglang").serving.pushes_kv);
+  EXPECT_FALSE(toys::shipped("serving", "vllm-v1").serving.pushes_kv);
+  EXPECT_FALSE(toys::shipped("serving", "tensorrt-llm").serving.pushes_kv);
 }
 
 // Who reads waits for the adapter and the images of a prompt, once blocks have been set aside for it; who writes waits for the

@@ -66,6 +66,7 @@ const std::vector<Mechanism>& mechanisms() {
                 [](Fleet& fleet) {
                   fleet.main().replicas = fleet.dice.whole(2, 4);
                   fleet.main().scaling = {.policy = ScalingPolicy::reactive,
+                                          .min_replicas = fleet.dice.whole(0, 1),
                                           .target = fleet.dice.between(1, 6),
                                           .interval = Seconds{fleet.dice.between(0.1, 0.4)},
                                           .cold_start = Seconds{fleet.dice.between(0, 0.4)},

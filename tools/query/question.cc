@@ -76,6 +76,10 @@ void note_what_misleads(const RunRows& rows, Candidates& found) {
       "are over before their sessions are (later_turns_seen below 0.9): figures are mostly those "
       "of first turns, whose prompts are shorter, so that rates look high; --where "
       "\"later_turns_seen >= 0.9\" leaves them out");
+  note_where(
+      "neighbour_overloaded", [](double starves) { return starves > 0; },
+      "have a neighbour that finishes less than arrives (neighbour_overloaded 1), whatever "
+      "saturation says of the main model; --where \"neighbour_overloaded == 0\" leaves them out");
   const std::size_t bounds = count("tier", "roofline");
   if (bounds > 0 && bounds < found.rows.size()) {
     found.notes.push_back(fmt::format(

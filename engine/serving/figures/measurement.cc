@@ -132,7 +132,8 @@ bool RunWatch::counted(std::int64_t count, double time) {
     if (count == length.end_count) {
       length.end = time, edge = true;
       length.finished_by_end = finished_;
-      length.pending = length.inside_at_end = arrived_ - finished_;
+      length.pending = arrived_ - finished_;
+      length.inside_at_end = std::max(length.pending, opened_ - closed_);
     }
     for (const std::int64_t mark : {length.half_count, length.end_count}) {
       if (mark > count) next_count_ = std::min(next_count_, mark);
@@ -177,7 +178,8 @@ bool RunWatch::too_short() const {
 }
 
 // A load that ends soon after the system has filled up: where fewer are answered until then than are inside at its end, that
-// is less than the time that one of them stays (Little), and what comes in it is chance.
+// is less than the time that one of them stays (Little), and what comes in it is chance. A session is inside while its user
+// thinks, too: where fewer are answered than sessions are open, some are not seen at all.
 bool RunWatch::shows_its_pace(const Length& length) const {
   const bool stated = plan_.kind == RunKind::open && !plan_.endless && plan_.window <= 0;
   if (!stated || summing_ || length.end == kNever) return true;

@@ -160,6 +160,8 @@ class ServingStats {
   }
   // A request is refused or shed: when it arrives, or before its prompt is read.
   void turned_away(const Request& request, RequestEnd why, std::int32_t replica, double time);
+  // A request comes while no replica takes any.
+  void held() { sums_.held += 1; }
   // Replicas failed: so many KV tokens were lost, a request begins again, or is given up.
   void lost(std::int64_t tokens) { sums_.failure_lost_tokens += double(tokens); }
   void retried() { sums_.retried += 1; }
@@ -207,7 +209,7 @@ class ServingStats {
   // Everything about the whole run, over all pools.
   struct Summary : PoolSums {
     double finished = 0, refused = 0, shed = 0, failed = 0;
-    double retried = 0, failure_lost_tokens = 0;
+    double held = 0, retried = 0, failure_lost_tokens = 0;
     double tokens_in = 0, tokens_out = 0, tokens_refused = 0;
     double tokens_given_up = 0;  // of those that were shed or failed
     double last_finish = 0;

@@ -38,10 +38,14 @@ std::optional<std::string> scaling_problem(const ScalingSettings& settings, std:
   if (!steps) return reason;
   if (steps->empty()) return "serving.scaling.schedule is empty; as in '0:2, 28800:10'";
   for (const RateStep& step : *steps) {
-    if (step.rate < 1 || step.rate > double(replicas) || step.rate != std::floor(step.rate)) {
-      return fmt::format("serving.scaling.schedule: {:g} is no number of replicas from 1 to {}",
+    if (step.rate < 0 || step.rate > double(replicas) || step.rate != std::floor(step.rate)) {
+      return fmt::format("serving.scaling.schedule: {:g} is no number of replicas from 0 to {}",
                          step.rate, replicas);
     }
+  }
+  if (steps->back().rate == 0) {
+    return "serving.scaling.schedule ends with 0 replicas: whoever comes after that would wait for "
+           "ever";
   }
   return std::nullopt;
 }
@@ -74,18 +78,26 @@ void Scaler::reset(const ScalingSettings& settings, std::size_t units, std::size
 
 double Scaler::next() const { return follows_load() ? std::min(next_look_, next_ready_) : kNone; }
 
-void Scaler::act(double inside) {
+void Scaler::act(double inside, bool came) {
   now_ = next();
   if (now_ == next_look_) {
     // A product of whole numbers of looks would drift less, but nothing is counted by them.
     next_look_ += settings_.interval.value;
-    want(wanted_for(inside), settings_.cold_start.value);
+    want(wanted_for(inside, came), settings_.cold_start.value);
   } else {
     open_ready_ones();
   }
 }
 
-std::size_t Scaler::wanted_for(double inside) {
+bool Scaler::wake(double now) {
+  const bool by_load = follows_load() && settings_.policy != ScalingPolicy::scheduled;
+  if (wanted_ > 0 || !by_load) return false;
+  now_ = now;
+  want(after_cooldown(1), settings_.cold_start.value);
+  return true;
+}
+
+std::size_t Scaler::wanted_for(double inside, bool came) {
   if (settings_.policy == ScalingPolicy::scheduled) {
     return std::size_t(scheduled_at(schedule_, now_));
   }
@@ -101,8 +113,17 @@ std::size_t Scaler::wanted_for(double inside) {
   }
   const double units = std::ceil(expected / (settings_.target * double(unit_)));
   const double most = double(units_.size());
-  const std::size_t now =
+  std::size_t now =
       std::size_t(std::clamp(units, std::min(double(settings_.min_replicas), most), most));
+  if (settings_.min_replicas == 0) {
+    // A forecast alone keeps nobody on: a smoothed level never quite falls to nothing.
+    now = inside > 0 || came ? std::max<std::size_t>(now, 1) : 0;
+  }
+  return after_cooldown(now);
+}
+
+// What is wanted now, and as long as more was wanted within the cooldown, that.
+std::size_t Scaler::after_cooldown(std::size_t now) {
   while (!wishes_.empty() && wishes_.front().time < now_ - settings_.cooldown.value) {
     wishes_.pop_front();
   }

@@ -32,8 +32,12 @@ class Scaler {
   bool follows_load() const { return settings_.policy != ScalingPolicy::fixed; }
   // When there is something to do: a look at the load, or a replica that is warm.
   double next() const;
-  // Does it, with so many requests inside the pool.
-  void act(double inside);
+  // Whether that is a look.
+  bool looks() const { return next_look_ <= next_ready_; }
+  // Does it, with so many requests inside the pool; `came`: some came to it since the last look.
+  void act(double inside, bool came = false);
+  // A request finds that nobody is on, nor on its way: one is started. False where somebody is, or where a timetable says who.
+  bool wake(double now);
   // Replicas that take requests, in the order of their numbers.
   std::span<const std::int32_t> takers() const { return takers_; }
   std::size_t open() const { return takers_.size(); }
@@ -62,7 +66,8 @@ class Scaler {
     bool wanted = false, open = false;
     bool failed = false;
   };
-  std::size_t wanted_for(double inside);
+  std::size_t wanted_for(double inside, bool came);
+  std::size_t after_cooldown(std::size_t units);
   // Wants the first so many units that have not failed; one that was off is ready after `warming`.
   void want(std::size_t units, double warming);
   void open_ready_ones();

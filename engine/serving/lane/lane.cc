@@ -214,7 +214,7 @@ void Lane::end_stretch() {
     common.stats->add_gaps(stretch_, 1, stretch_.steps, seconds - stretch_.first_step);
   }
   sequences_.gaps.all_decoded(end_);
-  stream_steps(stretch_.steps, end_, replica.front_end);
+  stream_stretch();
   const double made = stretch_.tokens(n) * stretch_.sequences;
   replica.tokens_made += made;
   if (length_ >= 0) count_verified(stretch_.steps, stretch_.sequences, made);

@@ -50,6 +50,8 @@ class alignas(64) Lane {
   void split(double time);
   // Takes the blocks that are gone by `time`, for who looks at the pool then.
   void settle(double time);
+  // Clients have the tokens of steps of the present stretch that have ended before somebody is told now.
+  void stream_until(double time, FrontEnd& front_end) const;
   // From now on tiers below hear at once of what it uses: it has told what it had to.
   void tell_at_once(double time);
   bool working() const { return work_ != Work::none; }
@@ -102,8 +104,6 @@ class alignas(64) Lane {
     std::int64_t sequences = 0;
   };
   Moment at(double time) const;
-  // The replica's front end then, inside a stretch, too.
-  FrontEnd front_end_at(double time) const;
   const ReplicaView& view() { return sequences_.view(); }
   // Where it goes by what the cache has now.
   void order_queue() {
@@ -227,12 +227,15 @@ class alignas(64) Lane {
                             *replica_->common->stats,
                             [this](auto visit) { sequences_.each_decode(visit); });
   }
-  // Tokens of the first steps of the present stretch, until `last`, or of the present step, go to clients.
-  void stream_steps(std::int64_t steps, double last, FrontEnd& front_end) const {
-    const double seconds = replica_->common->front_end_seconds;
-    if (seconds <= 0) return;
-    front_end.take_steps(start_ + stretch_.first_step, last, steps,
-                         seconds * stretch_.sequences * stretch_.pace->rate());
+  // Tokens of the present stretch, or of the present step, go to clients.
+  void stream_stretch() {
+    if (replica_->common->front_end_seconds <= 0) return;
+    replica_->front_end.take_steps(start_ + stretch_.first_step, end_, stretch_.steps,
+                                   stream_seconds());
+  }
+  // That the tokens of one of its steps take.
+  double stream_seconds() const {
+    return replica_->common->front_end_seconds * stretch_.sequences * stretch_.pace->rate();
   }
   void stream_step();
   void end_stretch();

@@ -86,14 +86,17 @@ Lane::Moment Lane::at(double time) const {
   return moment;
 }
 
-// A step that ends at `time` does so after what comes then.
-FrontEnd Lane::front_end_at(double time) const {
-  FrontEnd front_end = replica_->front_end;
-  const std::int64_t over = work_ == Work::stretch ? steps_until(time) - 1 : 0;
-  // Those that step with others know when all of these end: about now.
-  const double last = replica_->group != nullptr ? time : start_ + stretch_.seconds(over);
-  if (over > 0) stream_steps(over, last, front_end);
-  return front_end;
+// What ends at this very moment is told after it.
+void Lane::stream_until(double time, FrontEnd& front_end) const {
+  if (work_ != Work::stretch || replica_->common->front_end_seconds <= 0) return;
+  const LockstepGroup* group = replica_->group;
+  const std::int64_t over =
+      group == nullptr ? stretch_.steps_until(time) - 1 : group->steps_ended(member(), time);
+  if (over <= 0) return;
+  const double first = group == nullptr ? stretch_.first_step : group->first_step_of(member());
+  const double last =
+      group == nullptr ? start_ + stretch_.seconds(over) : group->last_boundary(time);
+  front_end.take_steps(start_ + first, last, over, stream_seconds());
 }
 
 std::int64_t Lane::steps_until(double time) const {

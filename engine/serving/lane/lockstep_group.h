@@ -6,6 +6,7 @@
 // known from a straight line. As long as one line is the longest, so are the group's steps on it: a piece.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -104,6 +105,20 @@ class LockstepGroup {
   // Steps of a follower's stretch: that have begun, and that are over, by a moment of the present piece.
   std::int64_t steps_until(std::size_t member, double time) const;
   std::int64_t steps_over(std::size_t member, double time) const;
+  // Those that ended before a moment of the present piece, how long the first of them took, and when the last one ended.
+  std::int64_t steps_ended(std::size_t member, double time) const {
+    const std::int64_t before = taken_ - followers_[member].from;
+    return steps_ ? before + piece_.steps_until(std::min(time, until_)) - 1 : before;
+  }
+  double first_step_of(std::size_t member) const {
+    const bool begins = steps_ && taken_ == followers_[member].from;
+    return begins ? piece_.first_step : followers_[member].first_step;
+  }
+  double last_boundary(double time) const {
+    if (!steps_) return until_;
+    const std::int64_t over = piece_.steps_until(std::min(time, until_)) - 1;
+    return over > 0 ? piece_.start + piece_.seconds(over) : piece_.start;
+  }
 
  private:
   struct Joined {

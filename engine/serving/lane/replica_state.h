@@ -65,11 +65,11 @@ struct ReplicaState {
   bool pins(const Sequence& sequence) const {
     return common->settings->retention.policy == Retention::pinned && !sequence.closes;
   }
-  // Of a sequence that comes from another pool, where that is told here, behind what the front end has to hand on.
-  void tell_first_token(Sequence& sequence, const FrontEnd& behind, double now) const {
+  // Of a sequence that comes from another pool, where that is told here.
+  void tell_first_token(Sequence& sequence, double now, const FrontEnd& ahead) const {
     if (!common->tells_first_token) return;
     // Whoever goes on elsewhere after a failure has told it before.
-    if (sequence.generated == 1) sequence.first_token = behind.told(now);
+    if (sequence.generated == 1) sequence.first_token = ahead.told(now);
     sequence.last_token = now;
   }
   // Something may come from tiers below.

@@ -91,11 +91,16 @@ void LowerTiers::take(const Offer& offer, double now) {
   }
 }
 
+void LowerTiers::lose(std::size_t place) {
+  if (own_[place].exists()) own_[place].reset(ways_[place].blocks, pool_->state_blocks());
+}
+
 void LowerTiers::lose_memory() {
-  for (const TierName name : {TierName::peer, TierName::host}) {
-    const auto place = std::size_t(name);
-    if (own_[place].exists()) own_[place].reset(ways_[place].blocks, pool_->state_blocks());
-  }
+  for (const TierName name : {TierName::peer, TierName::host}) lose(std::size_t(name));
+}
+
+void LowerTiers::lose_all() {
+  for (std::size_t place = 0; place < own_.size(); ++place) lose(place);
 }
 
 Sequence::Brought LowerTiers::bring_up(std::span<const PrefixExtent> prefix,

@@ -39,10 +39,13 @@ class LowerTiers {
 
   // The replica has failed: what lies in memory is gone, disk and store keep theirs.
   void lose_memory();
+  // Its machine has been given back: only the store, which others share, keeps what it has.
+  void lose_all();
   // Its own ways bring nothing that was asked for before.
   void restart(double now) { free_.fill(now); }
 
  private:
+  void lose(std::size_t place);
   // But for the time.
   Offer look_below(std::span<const PrefixExtent> prefix, std::int64_t most_tokens);
   void offer_states(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,

@@ -13,7 +13,7 @@ namespace engine {
   count_steps(1, stretch_.single_step(double(sequences_.set.prompt_tokens())), stretch_.first_step);
   add_first_gaps();
   sequences_.gaps.all_decoded(end_);
-  stream_steps(stretch_.steps, end_, replica.front_end);
+  stream_stretch();
   replica.tokens_made += double(running().next_tokens) * stretch_.sequences;
   sequences_.set.advance(1, stretch_.sequences);
   if (common.audit) sequences_.recount();

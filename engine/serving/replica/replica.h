@@ -211,6 +211,10 @@ class alignas(64) Replica {
   void waited_at_rest(double until);
   // It takes requests again.
   void restart(double now);
+  // Nobody is inside, and no KV is on its way from it.
+  bool empty() const { return state_.outstanding == 0 && state_.parked == 0; }
+  // It is given back, empty: what takes its place begins with nothing in its cache.
+  void go_off(double now);
   // One that was stranded elsewhere begins again here, to make tokens up to its `output`-th.
   std::int32_t take_over(const Sequence& sequence, std::int64_t output, double now, Awaited awaits);
   // One that is expected here, or whose KV is under way, will not come; or it has come, and there is nothing to write.

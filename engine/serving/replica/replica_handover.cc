@@ -99,8 +99,9 @@ void Replica::receive(std::int32_t slot, double now) {
   Sequence& sequence = state_.sequences[std::size_t(slot)];
   sequence.received = now;
   sequence.whereabouts = Whereabouts::landed;
-  // Any lane: those of a pipeline take single steps.
-  state_.tell_first_token(sequence, lanes_[0].front_end_at(now), now);
+  FrontEnd ahead = state_.front_end;
+  for (const Lane& lane : lanes_) lane.stream_until(now, ahead);
+  state_.tell_first_token(sequence, now, ahead);
   // Without a seat there is nobody to tell it: `join_landed` does, later.
   const std::int64_t inside = state_.running + std::int64_t(state_.landed.size());
   sequence.waited_for_room = inside >= state_.common->settings->max_num_seqs;
@@ -170,6 +171,12 @@ void Replica::restart(double now) {
   state_.halted = false;
   lower_.restart(now);
   for (Lane& lane : lanes_) lane.clear(now);
+}
+
+void Replica::go_off(double now) {
+  state_.pool.lose_all();
+  lower_.lose_all();
+  lower_.restart(now);
 }
 
 std::int32_t Replica::take_over(const Sequence& sequence, std::int64_t output, double now,

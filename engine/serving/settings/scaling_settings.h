@@ -46,8 +46,10 @@ struct ScalingSettings {
           any_value);
     visit("min_replicas", self.min_replicas,
           "fewest replicas that are on; and, under a trace or a curve, how many at first: a steady "
-          "load begins with all, and is measured once too many have been given up",
-          between(1, 1 << 20));
+          "load begins with all, and is measured once too many have been given up; 0: all are "
+          "given up once nobody came for the cooldown, and the next request starts one at once and "
+          "waits for it",
+          between(0, 1 << 20));
     visit("target", self.target, "requests inside a replica that reactive and predictive aim at",
           between(1e-3, 1e9));
     visit("interval", self.interval, "time between two looks at the load", between(0.1, 1e9));
@@ -58,7 +60,7 @@ struct ScalingSettings {
           "a replica is given up only when fewer were enough for this long", non_negative);
     visit("schedule", self.schedule,
           "scheduled: 'second:replicas' pairs such as '0:2, 28800:10, 72000:4'; each number holds "
-          "until the next",
+          "until the next; while it is 0 requests wait",
           any_value);
   }
 };

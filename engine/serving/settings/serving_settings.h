@@ -87,6 +87,7 @@ struct ServingSettings {
   Preemption preemption = Preemption::as_policy;
   double prediction_error = 0;
   bool encodes_images = false;
+  bool pushes_kv = false;
   ScalingSettings scaling;
   KvTierSettings tiers;
   FailureSettings failures;
@@ -219,6 +220,12 @@ struct ServingSettings {
           "with load.images: replicas encode images of the prompts that they read themselves, and "
           "encode has no devices of its own",
           any_value);
+    visit(
+        "pushes_kv", self.pushes_kv,
+        "with prefill: blocks are set aside where the answer will be written before the prompt is "
+        "read, and its KV cache is sent there (SGLang); false: it is fetched once the prompt has "
+        "been read and there is room (vLLM, TensorRT-LLM)",
+        any_value);
     visit("scaling", self.scaling, "how the number of replicas follows the load", any_value);
     visit("tiers", self.tiers, "where KV caches of prefixes are kept besides the device",
           any_value);

@@ -26,11 +26,12 @@ constexpr std::array<std::string_view, 2> enum_names(FirstToken) { return {"deco
 
 // When the deployment that goes on gives blocks to a KV cache.
 enum class TransferInitiative : std::uint8_t {
-  pull,  // it fetches KV when the prompt has been read and it has room
-  push,  // it sets blocks aside before the prompt is read, and KV is sent there at once
+  automatic,  // as its engine does
+  pull,       // it fetches KV when the prompt has been read and it has room
+  push,       // it sets blocks aside before the prompt is read, and KV is sent there at once
 };
-constexpr std::array<std::string_view, 2> enum_names(TransferInitiative) {
-  return {"pull", "push"};
+constexpr std::array<std::string_view, 3> enum_names(TransferInitiative) {
+  return {"auto", "pull", "push"};
 }
 
 // Whom KV caches share the adapters of their replicas with.
@@ -45,12 +46,17 @@ constexpr std::array<std::string_view, 2> enum_names(TransferContention) {
 struct TransferSettings {
   Link link;
   TransferMode mode = TransferMode::whole;
-  TransferInitiative initiative = TransferInitiative::pull;
+  TransferInitiative initiative = TransferInitiative::automatic;
   TransferContention contention = TransferContention::transfers;
   FirstToken first_token = FirstToken::decode;
   std::int64_t local_prompt = 0;
   double oversubscription = 1;
   std::int64_t rails = 0;
+
+  bool pushes(bool engine_pushes) const {
+    return initiative == TransferInitiative::automatic ? engine_pushes
+                                                       : initiative == TransferInitiative::push;
+  }
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -66,7 +72,8 @@ struct TransferSettings {
     visit("initiative", self.initiative,
           "task serve: pull: the main deployment fetches a KV cache when its prompt has been read "
           "and there is room; push: it sets blocks aside before the prompt is read, which waits "
-          "for that, and the KV cache is sent there at once",
+          "for that, and the KV cache is sent there at once; auto: as serving.pushes_kv says of "
+          "the main deployment's engine",
           any_value);
     visit("contention", self.contention,
           "task serve: what shares adapters with KV caches; transfers: other KV caches; "

@@ -9,6 +9,7 @@ namespace engine {
 struct FleetFigures {
   double failures = kNoValue;
   double availability = kNoValue;
+  double requests_held = kNoValue;
   double requests_retried = kNoValue;
   double requests_failed = kNoValue;
   double lost_tokens = kNoValue;
@@ -48,6 +49,9 @@ struct FleetFigures {
         "availability", self.availability,
         "task serve with serving.failures: share of the time that replicas were not under repair, "
         "mean over the replicas of all deployments and the whole run");
+    visit("requests_held", self.requests_held,
+          "task serve with serving.scaling or serving.failures: requests that came while no "
+          "replica took any, and waited for one, over the whole run");
     visit("requests_retried", self.requests_retried,
           "task serve with serving.failures: times that a request was sent to another replica "
           "because its own had failed, over the whole run");

@@ -17,6 +17,7 @@ void report_failures(std::span<const PoolSetup> pools, const ServingSim& sim, Me
   }
   if (!any) return;
   const ServingStats::Summary summary = sim.stats().summary();
+  metrics.requests_held = summary.held;
   metrics.failures = count;
   // What failures do to figures is known once there were many of them.
   constexpr double enough = 30;

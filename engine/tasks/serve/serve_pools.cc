@@ -283,7 +283,7 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   journey_ = {.stages = {Stage{.pool = 1, .reads = true, .writes = false},
                          Stage{.pool = 0, .reads = false, .writes = true}},
               .short_prompt = scenario.transfer.local_prompt,
-              .pushes = scenario.transfer.initiative == TransferInitiative::push};
+              .pushes = scenario.transfer.pushes(scenario.serving.pushes_kv)};
   Handover handover;
   if (auto problem = carry_of({.transfer = scenario.transfer,
                                .from = readers_,

@@ -186,6 +186,7 @@ void report_scaling(const Scenario& scenario, const ServePools& pools, const Ser
   metrics.device_hours =
       devices_on(scenario, on_share(scenario, pools, sim, whole_run(sim))) * sim.makespan() / 3600;
   if (!sim.scaler(0).follows_load()) return;
+  metrics.requests_held = sim.stats().summary().held;
   metrics.replicas_mean =
       pool_on_share(pools, sim, 0, measured_span(sim)) * double(pools.main().settings.replicas);
   metrics.replica_starts = sim.scaler(0).starts();

@@ -92,11 +92,53 @@ TEST(Scaler, UnitsComeAndGoTogether) {
   EXPECT_DOUBLE_EQ(scaler.on_seconds(40), 2 * 40 + 4 * 30);
 }
 
+// Nobody came for the cooldown: all go. Whoever comes next starts one at once, not at the next look.
+TEST(Scaler, FallsToNothingAndIsWoken) {
+  for (const ScalingPolicy policy : {ScalingPolicy::reactive, ScalingPolicy::predictive}) {
+    ScalingSettings to_zero = settings(policy);
+    to_zero.min_replicas = 0;
+    Scaler scaler;
+    scaler.reset(to_zero, 8, 1);
+    EXPECT_EQ(scaler.open(), 0u);
+    EXPECT_DOUBLE_EQ(scaler.on_seconds(3), 0);
+    EXPECT_TRUE(scaler.wake(3));
+    EXPECT_FALSE(scaler.wake(4));  // one is on its way
+    EXPECT_EQ(scaler.open(), 0u);
+    run(scaler, 10, 1);
+    run(scaler, 18, 1);
+    EXPECT_EQ(scaler.open(), 1u);
+    run(scaler, 60, 1);
+    scaler.act(0, true);  // somebody has come and gone before the look at 70
+    run(scaler, 100, 0);
+    EXPECT_EQ(scaler.open(), 1u);
+    run(scaler, 110, 0);
+    EXPECT_EQ(scaler.open(), 0u);
+    scaler.switch_off(0, 110);
+    // Nobody is started by what remains of a smoothed level.
+    run(scaler, 10'000, 0);
+    EXPECT_EQ(scaler.starts(), 1);
+    EXPECT_DOUBLE_EQ(scaler.on_seconds(10'000), 110 - 3);
+  }
+}
+
+TEST(Scaler, ATimetableWakesNobody) {
+  ScalingSettings nights = settings(ScalingPolicy::scheduled);
+  nights.schedule = "0:1, 40:0, 80:2";
+  Scaler scaler;
+  scaler.reset(nights, 2, 1);
+  run(scaler, 40, 5);
+  EXPECT_EQ(scaler.open(), 0u);
+  EXPECT_FALSE(scaler.wake(45));
+  run(scaler, 100, 5);
+  EXPECT_EQ(scaler.open(), 2u);
+}
+
 TEST(Scaler, SaysWhatItCannotFollow) {
   ScalingSettings scaling = settings(ScalingPolicy::scheduled);
   EXPECT_FALSE(scaling_problem(scaling, 4));
   EXPECT_TRUE(scaling_problem(scaling, 3));
-  for (const char* schedule : {"", "5:1", "0:1, 0:2", "0:1.5", "0:0", "0:two", "0:1, 10"}) {
+  for (const char* schedule :
+       {"", "5:1", "0:1, 0:2", "0:1.5", "0:0", "0:1, 9:0", "0:-1", "0:two", "0:1, 10"}) {
     scaling.schedule = schedule;
     EXPECT_TRUE(scaling_problem(scaling, 8)) << schedule;
   }

@@ -183,6 +183,32 @@ TEST(InertAxes, AdaptersOfANodeThatHoldsBothDeployments) {
   EXPECT_EQ(noted->notes.size(), 1u);
 }
 
+// Nor does a field of a sub-sweep's base count where only points of another sub-sweep would read it.
+TEST(InertAxes, OverridesThatCountInNoPointOfTheirSubSweepAreNoted) {
+  const auto notes_of = [](const std::string& branches) {
+    const std::string text = base("task: serve") + axis("concat: [" + branches + "]");
+    const auto spec = read_sweep_text(text, "toy.yaml", toy_library());
+    EXPECT_TRUE(spec.ok()) << text << engine::to_text(spec.mistakes());
+    if (!spec) return std::vector<std::string>{};
+    EXPECT_TRUE(read_sweep_text(spec->resolved, "toy.yaml", toy_library())->notes.empty());
+    return spec->notes;
+  };
+  const std::string plain = "{name: a, base: {load: {cv: 3}}}";
+  EXPECT_EQ(notes_of(plain),
+            std::vector<std::string>{"toy.yaml:3:38: 'load.cv' changes nothing here: it counts "
+                                     "only where load.arrivals is gamma"});
+  EXPECT_EQ(notes_of(plain + ", {name: b, base: {load: {arrivals: gamma}}}").size(), 1u);
+  EXPECT_TRUE(notes_of("{name: a, base: {load: {arrivals: gamma, cv: 3}}}").empty());
+  EXPECT_TRUE(notes_of("{name: a, base: {load.cv: 1}}").empty());  // as by default
+  // An axis beside it, inside it, or a sub-sweep of it may bring what it needs; not one of another.
+  const std::string brings = "axes: [{load.arrivals: [poisson, gamma]}]}";
+  EXPECT_TRUE(notes_of("{name: a, base: {load.cv: 3}, " + brings).empty());
+  EXPECT_EQ(notes_of(plain + ", {name: b, " + brings).size(), 1u);
+  EXPECT_TRUE(notes_of("{name: a, base: {load.cv: 3}, axes: [{concat: [{name: c, base: "
+                       "{load.arrivals: gamma}}, {name: d}]}]}")
+                  .empty());
+}
+
 // A field of the base may wait for another sweep: it is no mistake, and is told of.
 TEST(InertAxes, FieldsOfTheBaseThatCountNowhereAreNoted) {
   const auto notes_of = [](const std::string& text) {

@@ -1,0 +1,42 @@
+// What the leaves of a sweep's points may be: a superset, for nobody asks which combinations meet.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/leaves/leaf_use.h"
+#include "sweep/space/space_parts.h"
+
+namespace sweep {
+
+// Every value a leaf may have in some point.
+struct PossibleValues {
+  bool anything = false;  // it is derived or drawn from an interval
+  std::vector<double> values;
+
+  template <class Holds>
+  bool any(Holds holds) const {
+    return anything || std::ranges::any_of(values, holds);
+  }
+};
+
+class Possibilities {
+ public:
+  explicit Possibilities(const SpaceParts& parts);
+  // In the points of a sub-sweep, which has nothing of the axes that are set `elsewhere` alone.
+  Possibilities inside(const Branch& branch, const std::vector<bool>& elsewhere) const;
+
+  PossibleValues of(int leaf) const;
+  // Whether an axis is part of every point.
+  bool always(std::size_t axis) const { return always_[axis]; }
+  engine::CanBe can_be() const;
+
+ private:
+  void find_constant(const SpaceNode& node);
+  bool unconditional(int axis) const;
+
+  const SpaceParts& parts_;
+  std::vector<bool> always_, never_;
+};
+
+}  // namespace sweep
