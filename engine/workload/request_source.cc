@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "engine/base/check.h"
+#include "engine/base/large_pages.h"
 #include "engine/base/random.h"
 #include "engine/workload/shares.h"
 
@@ -100,6 +101,8 @@ void RequestSource::take(Request& out) {
     // A session begins; its requests are numbered together, whenever they come.
     if (idle_.empty()) {
       idle_.push_back(std::int64_t(clients_.size()));
+      if (clients_.size() == clients_.capacity())
+        reserve_large_pages(clients_, 2 * clients_.size());
       clients_.emplace_back();
     }
     const std::int64_t index = idle_.back();
