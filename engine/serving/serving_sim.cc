@@ -86,7 +86,8 @@ void ServingSim::run(const ServingProblem& problem) {
       {.level = problem.level,
        .seed = problem.seed,
        .prefixes = caches_ && (problem.trace != nullptr || problem.load.repeats_prompts()),
-       .endless = problem.plan.endless});
+       .endless = problem.plan.endless,
+       .moment = kSameMoment});
   bool goes_on = true;
   while (goes_on && take_event(source)) {
     double edge = 0;

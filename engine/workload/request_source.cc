@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "engine/base/check.h"
 #include "engine/base/large_pages.h"
@@ -56,16 +57,13 @@ void RequestSource::start_closed_loop() {
 }
 
 void RequestSource::push_due(double time, std::int64_t client) {
-  due_.push_back({time, order_++, client});
-  std::push_heap(due_.begin(), due_.end(), [](const Due& a, const Due& b) {
-    return a.time != b.time ? a.time > b.time : a.order > b.order;
-  });
+  // Answers that came at one moment, up to rounding, are followed in the order in which they came, however long each takes to be told.
+  due_.push_back({time, std::round(time / options_.moment), order_++, client});
+  std::ranges::push_heap(due_, std::greater<>{});
 }
 
 std::int64_t RequestSource::pop_due() {
-  std::pop_heap(due_.begin(), due_.end(), [](const Due& a, const Due& b) {
-    return a.time != b.time ? a.time > b.time : a.order > b.order;
-  });
+  std::ranges::pop_heap(due_, std::greater<>{});
   const std::int64_t client = due_.back().client;
   due_.pop_back();
   return client;

@@ -84,6 +84,7 @@ class RequestSource {
     std::uint64_t seed = 0;
     bool prefixes = false;  // fill in Request::prefix
     bool endless = false;   // requests come until `stop`
+    double moment = 1e-9;   // seconds: what is due within one comes at once
   };
   RequestSource(const Load& load, const Trace* trace, RequestMemory& memory,
                 const Options& options);
@@ -133,8 +134,12 @@ class RequestSource {
   // A client's next request.
   struct Due {
     double time;
-    std::uint64_t order;  // of two at one time, the one that was first to be known
+    double moment;        // that the time belongs to: a whole number
+    std::uint64_t order;  // of two at one moment, the one that was first to be known
     std::int64_t client;
+    bool operator>(const Due& other) const {
+      return moment != other.moment ? moment > other.moment : order > other.order;
+    }
   };
 
   void start_closed_loop();

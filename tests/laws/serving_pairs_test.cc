@@ -4,65 +4,23 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "tests/support/same_rows.h"
-#include "tests/support/serving_mechanisms.h"
+#include "tests/support/both_ways.h"
 
 namespace engine {
 namespace {
 
 using toys::asked_for;
 using toys::cases_of_each;
-using toys::expect_same;
+using toys::expect_both_ways_alike;
 using toys::Fleet;
 using toys::Mechanism;
 using toys::mechanisms;
 using toys::Switched;
 using toys::together;
-
-void expect_conservation(Fleet& fleet, const ServingStats::Summary& summary,
-                         const std::string& which) {
-  const Load& load = fleet.lab.made.scenario.load;
-  const std::int64_t answers = load.samples;
-  if (answers == 1 && load.branches == 1) {  // what each has sent follows from the row
-    EXPECT_EQ(
-        summary.tokens_in + summary.tokens_out + summary.tokens_refused + summary.tokens_given_up,
-        fleet.lab.offered_tokens())
-        << which;
-  }
-  EXPECT_EQ(fleet.lab.sim.stuck(), 0) << which;
-  // Prompts are read, found in the cache, or loaded from a tier and found then.
-  const auto& tiers = summary.tier_tokens;
-  EXPECT_LE(std::accumulate(tiers.begin(), tiers.end(), 0.0), summary.found) << which;
-  EXPECT_LE(summary.found, summary.looked_up) << which;
-  for (const Replica& replica : fleet.lab.sim.replicas()) {
-    EXPECT_EQ(replica.outstanding(), 0) << which;
-    EXPECT_EQ(replica.waiting(), 0) << which;
-    EXPECT_EQ(replica.pool().free(), replica.pool().total()) << which;
-  }
-  // Rows do not say when a request was given up, or turned away once it had waited for blocks.
-  if (summary.failed > 0 || (fleet.journey.pushes && summary.shed > 0)) return;
-  // Little: requests inside, summed over time, are the times that each was inside.
-  double inside = 0;
-  for (const RequestRow& row : fleet.lab.rows) {
-    if (row.end != RequestEnd::finished) continue;
-    inside += row.finish.value - row.arrival.value;
-    EXPECT_GE(row.output_tokens, answers) << which;
-  }
-  EXPECT_NEAR(summary.in_system_seconds, inside, 1e-9 * std::max(1.0, inside)) << which;
-}
-
-void expect_both_ways_alike(Fleet& fleet, const Switched& on, const std::string& number) {
-  const std::string which = "case " + number + toys::switch_on(fleet, on);
-  expect_conservation(fleet, fleet.run(false), which);
-  const std::vector<RequestRow> rows = fleet.lab.rows;
-  fleet.run(true);
-  expect_same(rows, fleet.lab.rows, which);
-}
 
 void expect_both_ways_alike(std::uint64_t number, const Switched& on) {
   Fleet fleet(number);

@@ -1,6 +1,8 @@
 // Mechanisms of a fleet, each to be switched on in random cases of one pool or of two.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +30,9 @@ struct Fleet {
   std::int64_t state = 0;  // blocks of a state of scans
   // Of those that read for others; 0: as many as the others have.
   std::int64_t readers_blocks = 0, readers_seats = 0;
+  std::function<void(ServingSettings&)> change_readers;  // what else they have of their own
+  std::vector<double> encode_seconds;  // where those that read prompts encode images themselves
+  std::optional<DraftStep> draft;      // where its length is not picked
 
   explicit Fleet(std::uint64_t number) : lab(random_case(number)), dice(88'000'000 + number) {
     ServingSettings& serving = lab.made.scenario.serving;
@@ -55,6 +60,7 @@ struct Fleet {
     readers = main();
     if (readers_blocks > 0) readers.kv_blocks = readers_blocks;
     if (readers_seats > 0) readers.max_num_seqs = readers_seats;
+    if (change_readers) change_readers(readers);
     PoolSetup writing = lab.pool();
     writing.pace = beside_state(pace);
     writing.state = state_tokens();
@@ -66,6 +72,7 @@ struct Fleet {
     if (own_paces.drawn || own_paces.by_class) writing.own_paces = &own_paces;
     std::vector<DraftLength> longer = lengths;
     for (DraftLength& length : longer) length.pace = beside_state(length.pace);
+    if (draft) writing.draft = &*draft;
     if (!lengths.empty()) {
       writing.lengths = longer;
       writing.draft = &lengths.back().draft;
@@ -83,13 +90,14 @@ struct Fleet {
                        .kv_blocks = readers.kv_blocks,
                        .replicas = readers.replicas * unit,
                        .unit = unit,
-                       .tiers = below,
+                       .tiers = readers.prefix_caching ? below : TierSetups{},
                        .adapters = adapters,
                        .longest = lab.made.scenario.model.max_context,
                        .pace = beside_state({}),
                        .state = state_tokens(),
                        .role = DeploymentRole::prefill});
     }
+    pools.back().encode_seconds = encode_seconds;
     return lab.run(pools, journey);
   }
 };

@@ -185,6 +185,25 @@ TEST(RequestSource, AClosedLoopWaitsForItsAnswers) {
   }
 }
 
+// Rounding may put the second answer first.
+TEST(RequestSource, WhoIsAnsweredFirstAtOneMomentAsksFirst) {
+  Load load;
+  load.arrivals = ArrivalKind::closed;
+  load.requests = 4;
+  RequestMemory memory;
+  RequestSource source(load, nullptr, memory, {.level = {.clients = 2}, .seed = 1});
+  Request request;
+  for (int i = 0; i < 2; ++i) source.take(request);
+  source.answered(1, 0.1 + 0.2);
+  source.answered(0, 0.3);
+  source.take(request);
+  EXPECT_EQ(request.client, 1);
+  // A moment later is later.
+  source.answered(1, 0.4 + 2e-9);
+  source.take(request);
+  EXPECT_EQ(request.client, 0);
+}
+
 // However calls of a turn come together, and wherever the last one is cut.
 TEST(RequestSource, ThereAreAsManyRequestsAsTheLoadStates) {
   Load load;
