@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/calibration/device_facts.h"
 #include "engine/comm/sends.h"
@@ -52,6 +53,16 @@ SendWay way_at(const HandoverWay& way, const Fabric& fabric) {
     out.link.bandwidth *= double(way.transfer.rails) / double(fabric.devices_per_node);
   }
   return out;
+}
+
+// Devices that split heads keep whole copies of what heads share: latents, or the keys of few KV heads. Each fetches its own, so where more
+// of them go on than have read, one sends several. Stages of different length are no copies.
+double copies_sent(const HandoverWay& way) {
+  const auto kept = [&way](const Deployed& end) {
+    const Parallelism& layout = end.shard.parallel;
+    return double(layout.tp * layout.pp * layout.cp) * carried_kv(end, way, way.tokens).value;
+  };
+  return std::max(1.0, std::floor(kept(way.to) / kept(way.from) + 1e-6));
 }
 
 }  // namespace
@@ -118,10 +129,12 @@ std::optional<Refusal> carry_of(const HandoverWay& way, Handover& handover) {
   const auto of_state = [&way](const Deployed& end, const Sends& sends) {
     return carried_kv(end, way, 0).value * sends.line.seconds_per_byte;
   };
-  handover.carry = {.token = {.sent = per_token(way.from, out), .received = per_token(way.to, in)},
-                    .state = {.sent = of_state(way.from, out), .received = of_state(way.to, in)},
-                    .latency = std::max(out.line.start, in.line.start).value,
-                    .tells_first_token = way.transfer.first_token == FirstToken::decode};
+  const double copies = copies_sent(way);
+  handover.carry = {
+      .token = {.sent = copies * per_token(way.from, out), .received = per_token(way.to, in)},
+      .state = {.sent = copies * of_state(way.from, out), .received = of_state(way.to, in)},
+      .latency = std::max(out.line.start, in.line.start).value,
+      .tells_first_token = way.transfer.first_token == FirstToken::decode};
   if (way.transfer.mode == TransferMode::layers) {
     handover.carry.last_share = 1 / double(way.from.spec->model.layers);
   }

@@ -55,6 +55,39 @@ TEST(CarriedKv, ReachesWhatLargeSendsReachOfTheLinks) {
   }
 }
 
+// Whoever goes on with a KV cache has to get it: together devices send as much as all that take it keep, and nobody sends more than that.
+TEST(CarriedKv, WhatSeveralKeepIsSentToEach) {
+  struct Split {
+    const char* model;
+    std::int64_t from, to;  // tensor-parallel devices
+    double copies;          // that one of those who have read sends of its part
+  };
+  // Eight KV heads; latents, which heads share.
+  for (const Split& split : {Split{"llama-3.1-70b", 4, 4, 1}, Split{"llama-3.1-70b", 8, 2, 1},
+                             Split{"llama-3.1-70b", 2, 8, 1}, Split{"llama-3.1-70b", 4, 16, 2},
+                             Split{"llama-3.1-70b", 16, 16, 1}, Split{"deepseek-v3", 1, 8, 8},
+                             Split{"deepseek-v3", 8, 8, 1}, Split{"deepseek-v3", 2, 16, 8},
+                             Split{"deepseek-v3", 16, 1, 1}}) {
+    Ends ends(toys::shipped("devices", "h100-sxm").device, nullptr);
+    const ModelSpec model = toys::shipped("models", split.model).model;
+    const auto shard = [&](std::int64_t tp) {
+      return shard_of(model, {.tp = tp}, ends.scenario.quant);
+    };
+    ends.from.shard = shard(split.from);
+    ends.to.shard = shard(split.to);
+    constexpr double tokens = 1000, many = 1e4;
+    Handover handover;
+    ASSERT_FALSE(
+        carry_of({ends.scenario.transfer, ends.from, many, ends.to, many, tokens}, handover));
+    const Carry& carry = handover.carry;
+    const double own = kv_bytes(ends.from.shard, tokens) / kv_bytes(ends.to.shard, tokens);
+    EXPECT_NEAR(carry.token.sent / carry.token.received, split.copies * own, 1e-9)
+        << split.model << " " << split.from << " " << split.to;
+    EXPECT_GE(double(split.from) * carry.token.sent,
+              double(split.to) * carry.token.received * (1 - 1e-9));
+  }
+}
+
 // NCCL sent 64 MiB between two H100s of a node at 348 of 450 GB/s.
 TEST(CarriedKv, InsideANodeIsAsFastAsSendsThere) {
   const Ends ends(toys::shipped("devices", "h100-sxm").device, &toys::transfer());
