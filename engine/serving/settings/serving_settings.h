@@ -180,10 +180,8 @@ struct ServingSettings {
         any_value);
     visit("shared_experts", self.shared_experts,
           "experts that every token goes through, in steps of fewer than 256 tokens; after: one "
-          "after "
-          "the other with those that tokens choose; beside: in a stream of their own, where they "
-          "take "
-          "what memory and arithmetic need and no time to start",
+          "after the other with those that tokens choose; beside: in a stream of their own, where "
+          "they take what memory and arithmetic need and no time to start",
           any_value);
     visit("expert_exchange", self.expert_exchange,
           "experts shared by several replicas: how tokens get there; low_latency, normal: DeepEP's "

@@ -242,13 +242,11 @@ struct ServingFigures {
     visit("host_hit_rate", self.host_hit_rate,
           "task serve with serving.tiers.host: share of prompt tokens found in the cache when "
           "requests are let in for the first time that had been loaded from host memory for them; "
-          "a part "
-          "of prefix_hit_rate");
+          "a part of prefix_hit_rate");
     visit("disk_hit_rate", self.disk_hit_rate,
           "task serve with serving.tiers.disk: share of prompt tokens found in the cache when "
           "requests are let in for the first time that had been loaded from the disk for them; a "
-          "part "
-          "of prefix_hit_rate");
+          "part of prefix_hit_rate");
     visit("peer_hit_rate", self.peer_hit_rate,
           "task serve with serving.tiers.peer: share of prompt tokens found in the cache when "
           "requests are let in for the first time that had been loaded from the memory of other "
