@@ -44,7 +44,8 @@ KernelRow kernel_row(const KernelTime& time, Joules energy, double calls) {
   return row;
 }
 
-// Of each call no more than `least` adds to the step; the rest passes beside something else.
+// Of each call no more than `least` adds to the step; the rest passes beside something else. That is no stream of a group: streams do not
+// share memory's bandwidth there, and what this runs beside may be as long as other replicas' tokens make it.
 void hide_floor(Seconds least, const Device& device, KernelRow& row) {
   Work& work = row.work;
   const Seconds adds = std::min(work.time, least * work.calls);

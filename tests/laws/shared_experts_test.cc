@@ -1,5 +1,5 @@
-// Experts that every token goes through, in a stream of their own beside those that tokens choose: what they start with is hidden, what memory
-// and arithmetic need is not.
+// Experts that every token goes through, in a stream of their own beside those that tokens choose: what they start with is hidden,
+// what memory and arithmetic need is not.
 #include <gtest/gtest.h>
 
 #include "engine/evaluate.h"

@@ -1,5 +1,5 @@
-// A shared expert beside the chosen ones of a layer on an H200, measured by tools/gpu/shared_beside.py: both at once take as long as the chosen
-// ones and what memory and arithmetic need of the shared one. Nothing is fitted.
+// A shared expert beside the chosen ones of a layer on an H200, measured by tools/gpu/shared_beside.py: both at once take as long as
+// the chosen ones and what memory and arithmetic need of the shared one. Nothing is fitted.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -2,9 +2,9 @@
 
     python3 tools/gpu/shared_beside.py --out DIR [--budget-s 60]
 
-One row per layer shape in DIR/shared_beside.csv: seconds of a layer's chosen experts alone, of its shared expert alone, of one after the other, and
-of both at once. All are products of 16 bits, up, gate and down, in one captured graph of LAYERS layers with weights of their own, so that nothing
-is left in the cache. `experts` are those that the tokens of the step choose on this GPU, with `rows` tokens each.
+One row per layer shape in DIR/shared_beside.csv: seconds of a layer's chosen experts alone, of its shared expert alone, of one after the
+other, and of both at once. All are products of 16 bits, up, gate and down, in one captured graph of LAYERS layers with weights of their
+own, so that nothing is left in the cache. `experts` are those that the tokens of the step choose on this GPU, with `rows` tokens each.
 """
 import argparse
 import csv
@@ -19,7 +19,8 @@ HIDDEN = 7168
 LAYERS = 8
 REPLAYS = 20
 REPEATS = 7
-BATCHES = [(1, 2, 1), (2, 3, 1), (4, 4, 1), (8, 6, 1), (16, 8, 1), (32, 12, 2), (64, 14, 2), (128, 16, 4), (192, 16, 6), (256, 16, 8), (1024, 16, 32)]
+BATCHES = [(1, 2, 1), (2, 3, 1), (4, 4, 1), (8, 6, 1), (16, 8, 1), (32, 12, 2), (64, 14, 2), (128, 16, 4), (192, 16, 6), (256, 16, 8),
+           (1024, 16, 32)]  # tokens, experts, rows
 WIDTHS = [(2048, 128), (2048, 512), (2048, 2048), (512, 512), (128, 128)]
 
 
