@@ -12,9 +12,16 @@
 namespace sweep {
 namespace {
 
+constexpr std::string_view kHostField = "host.";
+
+// Single fields of a host, which hold beside whatever else it has.
+bool names_fields_only(const Node& host) {
+  return host.is_map() && host.find("from") == nullptr && host.find("value") == nullptr;
+}
+
 // What documents say that decides about hosts.
 struct Said {
-  bool hosts = false;
+  bool hosts = false;  // a whole one
   bool trains = false;
   bool serves = false;  // or anything else than training
 
@@ -27,7 +34,7 @@ struct Said {
   void read(const Node& node) {
     for (const NodeEntry& entry : node.entries) {
       const std::string& key = entry.key.text;
-      hosts = hosts || key == "host" || key.starts_with("host.");
+      hosts = hosts || (key == "host" && !names_fields_only(entry.value));
       if (key == "task") task(entry.value);
       // What is said of another deployment is not about this one.
       if (role_of(key) == kNone) read(entry.value);
@@ -83,29 +90,58 @@ class HostWriter {
   HostWriter(const Kind& kind, const Library& library, const InputLimits& limits)
       : kind_(kind), library_(library), limits_(limits) {}
 
-  void sweep(Node& node) const {
+  // `stated`: fields of hosts that hold in all of it.
+  void sweep(Node& node, std::vector<NodeEntry> stated = {}) const {
     for (NodeEntry& entry : node.entries) {
-      if (entry.key.text == "base") base(entry.value);
-      if (entry.key.text == "axes") axes(entry.value);
+      if (entry.key.text == "base") base(entry.value, stated);
+    }
+    for (NodeEntry& entry : node.entries) {
+      if (entry.key.text == "axes") axes(entry.value, stated);
     }
   }
 
  private:
-  void base(Node& node) const {
+  // The engine's host, with the fields that are stated so far; those of this base hold before those around it.
+  void base(Node& node, std::vector<NodeEntry>& stated) const {
+    std::vector<NodeEntry> own;
+    for (const NodeEntry& entry : node.entries) {
+      const std::string& key = entry.key.text;
+      if (key == "host") {
+        own.insert(own.end(), entry.value.entries.begin(), entry.value.entries.end());
+      } else if (key.starts_with(kHostField)) {
+        own.push_back({scalar(key.substr(kHostField.size()), entry.key.where), entry.value});
+      }
+    }
+    for (const NodeEntry& field : own) {
+      std::erase_if(stated, [&](const NodeEntry& one) { return one.key.text == field.key.text; });
+    }
+    stated.insert(stated.end(), own.begin(), own.end());
     const Node* settings = node.find(kind_.section);
     if (settings == nullptr) return;
     const engine::Location where = settings->where;
-    if (auto host = host_of(*settings, kind_, library_, limits_)) {
-      node.entries.push_back({scalar("host", where), scalar(*std::move(host), where)});
+    auto name = host_of(*settings, kind_, library_, limits_);
+    if (!name) return;
+    Node host = scalar(*std::move(name), where);
+    if (!stated.empty()) {
+      Node fields;
+      fields.kind = Node::Kind::map;
+      fields.where = where;
+      fields.entries = {{scalar("from", where), std::move(host)}};
+      fields.entries.insert(fields.entries.end(), stated.begin(), stated.end());
+      host = std::move(fields);
     }
+    std::erase_if(node.entries, [](const NodeEntry& entry) {
+      return entry.key.text == "host" || entry.key.text.starts_with(kHostField);
+    });
+    node.entries.push_back({scalar("host", where), std::move(host)});
   }
 
-  void axes(Node& node) const {
+  void axes(Node& node, const std::vector<NodeEntry>& stated) const {
     for (Node& item : node.items) {
       if (item.entries.size() != 1) continue;
       auto& [key, value] = item.entries[0];
       if (key.text == "concat") {
-        for (Node& branch : value.items) sweep(branch);
+        for (Node& branch : value.items) sweep(branch, stated);
       } else if (key.text == "zip") {
         members(value);
       } else if (key.text == kind_.section) {

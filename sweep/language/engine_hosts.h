@@ -1,4 +1,4 @@
-// The CPU side of an engine or a training library goes with it: whoever names one and says nothing of hosts means the host of that name.
+// The CPU side of an engine or a training library goes with it: whoever names one and no host means the host of that name.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 namespace sweep {
 
 // Puts a host beside every engine that a base of the documents names, or an axis lists; in sweeps of training, beside every library.
-// Those that have none, and are made from none that has, are left as they are; so are documents that say themselves what the CPU
-// side costs, or are about both.
+// Single fields of hosts that bases or axes state hold in that host. Engines that have none, and are made from none that has, are left
+// as they are; so are documents that name hosts themselves, or are about both.
 void add_hosts(std::vector<std::unique_ptr<const Node>>& documents, const Library& library,
                const InputLimits& limits);
 

@@ -1,4 +1,4 @@
-// Whoever names an engine, or a training library, and says nothing of hosts has the host that goes with it.
+// Whoever names an engine, or a training library, and no host has the host that goes with it.
 #include <gtest/gtest.h>
 
 #include "tests/sweep/sweep_fixture.h"
@@ -34,20 +34,54 @@ TEST(EngineHosts, GoWithTheirEngines) {
       (Names{"vllm-v1", "sglang"}));
 }
 
-TEST(EngineHosts, CountOnlyWhereNothingIsSaidOfHosts) {
+TEST(EngineHosts, CountOnlyWhereNoHostIsNamed) {
   const std::string start = "base: {device: h100-sxm, model: llama-3.1-8b, serving: sglang, ";
   const std::string named = engine::HostSettings{}.name;
   EXPECT_EQ(hosts_of(start + "host: none}\n"), Names{"none"});
-  EXPECT_EQ(hosts_of(start + "host: {launch_cost: 5 us}}\n"), Names{named});
-  EXPECT_EQ(hosts_of(start + "host.launch_cost: 5 us}\n"), Names{named});
-  EXPECT_EQ(hosts_of(start + "step: {batch: 2}}\naxes: [host.launch_cost: [5 us]]\n"),
-            Names{named});
+  EXPECT_EQ(hosts_of(start + "host: {from: none, launch_cost: 5 us}}\n"), Names{"none"});
+  EXPECT_EQ(hosts_of(start + "step: {batch: 2}}\naxes: [host: [none]]\n"), Names{"none"});
   // Another deployment's is its own matter; training has no engine.
   EXPECT_EQ(hosts_of(start + "task: serve, load: {rate: 1 req/s}, prefill: {host: none}}\n"),
             Names{"sglang"});
   EXPECT_EQ(hosts_of(start + "task: train}\n"), Names{named});
   EXPECT_EQ(hosts_of(start + "train: {from: megatron}}\naxes: [task: [step, train]]\n"),
             (Names{named, named}));
+}
+
+// Who states one field of the CPU side still means the engine's for all others.
+TEST(EngineHosts, HoldTheFieldsThatAreStatedOfThem) {
+  const std::string start = "base: {device: h100-sxm, model: llama-3.1-8b, serving: tensorrt-llm, ";
+  const auto scenarios = [](const std::string& text) {
+    const Library library({paths::specs()});
+    auto spec = read_sweep_text(text, paths::specs("hosts.yaml"), library);
+    EXPECT_TRUE(spec) << engine::to_text(spec.mistakes());
+    return spec ? admitted(*spec) : std::vector<engine::Scenario>();
+  };
+  const engine::Scenario plain = scenarios(start + "step: {batch: 2}}\n").at(0);
+  ASSERT_GT(plain.host.layer_cost.value, 0);  // which no other host has
+  for (const char* said :
+       {"host: {mode: eager}}\n", "host.mode: eager}\n",
+        "step: {batch: 2}}\naxes: [host.mode: [eager]]\n",
+        "step: {batch: 2}}\naxes: [concat: [{name: a, base: {host.mode: eager}}]]\n",
+        "host.mode: graph}\naxes: [concat: [{name: a, base: {host: {mode: eager}, "
+        "serving: tensorrt-llm}}]]\n",
+        "host.mode: eager}\naxes: [concat: [{name: a, base: {host: {high: 2}, "
+        "serving: tensorrt-llm}}]]\n"}) {
+    const auto found = scenarios(start + said);
+    ASSERT_EQ(found.size(), 1u) << said;
+    EXPECT_EQ(found[0].host.name, "tensorrt-llm") << said;
+    EXPECT_EQ(found[0].host.mode, engine::HostMode::eager) << said;
+    EXPECT_EQ(found[0].host.layer_cost.value, plain.host.layer_cost.value) << said;
+    EXPECT_EQ(found[0].host.largest_graph, plain.host.largest_graph) << said;
+  }
+  // Beside engines on an axis an axis of its own holds with each of them.
+  const auto each = scenarios(
+      "base: {device: h100-sxm, model: llama-3.1-8b}\n"
+      "axes: [host.mode: [eager], serving: [vllm-v1, tensorrt-llm]]\n");
+  ASSERT_EQ(each.size(), 2u);
+  EXPECT_EQ(each[1].host.name, "tensorrt-llm");
+  EXPECT_EQ(each[1].host.mode, engine::HostMode::eager);
+  EXPECT_EQ(each[1].host.layer_cost.value, plain.host.layer_cost.value);
 }
 
 TEST(EngineHosts, LabelledOnesAndThoseMadeFromOthersHaveThem) {
