@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/comm/collective_time.h"
+#include "engine/kernels/copy.h"
 #include "tests/support/calibrations.h"
 #include "tests/support/shipped.h"
 
@@ -122,6 +123,25 @@ TEST(LinkLatency, AnExchangeOfExpertsCrossesTheNetworkAFewTimes) {
   }
   EXPECT_NEAR(crossings(Exchange::Kernels::normal, Exchange::Way::dispatch), 7, 0.01);
   EXPECT_NEAR(crossings(Exchange::Kernels::normal, Exchange::Way::combine), 4, 0.01);
+}
+
+TEST(LinkLatency, ACopyIsNotThereBeforeItHasCrossedItsLink) {
+  for (const char* name : kDevices) {
+    Device device = toys::shipped("devices", name).device;
+    double before = 0;
+    for (const double latency : {0.0, 1e-6, 2e-6, 5e-6, 100e-6}) {
+      device.host_link.latency = Seconds{latency};
+      const LinkRates link = fabric_of(Cluster{}, device).host_link;
+      const double start = copies_over(link, device, &toys::transfer()).start.value;
+      EXPECT_GE(start, std::max(latency, before) * (1 - 1e-12)) << name;
+      before = start;
+      for (const CopyPath path : {CopyPath::host_to_device, CopyPath::device_to_host}) {
+        const Copy one{.bytes = 1, .path = path};
+        EXPECT_GE(copy_time(one, device, &toys::transfer()).total().value, latency * (1 - 1e-12))
+            << name;
+      }
+    }
+  }
 }
 
 // The kernel, its flags and the library take their time over the fastest link, too.

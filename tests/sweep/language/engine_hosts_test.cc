@@ -113,6 +113,28 @@ TEST(EngineHosts, HaveTheFieldsThatASweepStates) {
             (Names{"sglang 5", "vllm-v1 5", "sglang 9", "vllm-v1 5", "vllm-v0 5"}));
 }
 
+// However a sweep says it, all other fields are the engine's.
+TEST(EngineHosts, KeepWhatNobodySaysOfThem) {
+  const std::string start = "base: {device: h100-sxm, model: llama-3.1-8b, serving: tensorrt-llm, ";
+  const auto plain = points_of(start + "step: {batch: 2}}\n");
+  ASSERT_GT(plain.at(0).host.layer_cost.value, 0);  // which no other host has
+  for (const char* said :
+       {"host: {mode: eager}}\n", "host.mode: eager}\n",
+        "step: {batch: 2}}\naxes: [host.mode: [eager]]\n",
+        "step: {batch: 2}}\naxes: [concat: [{name: a, base: {host.mode: eager}}]]\n",
+        "host.mode: graph}\naxes: [concat: [{name: a, base: {host: {mode: eager}, "
+        "serving: tensorrt-llm}}]]\n",
+        "host.mode: eager}\naxes: [concat: [{name: a, base: {host: {high: 2}, "
+        "serving: tensorrt-llm}}]]\n"}) {
+    const auto found = points_of(start + said);
+    ASSERT_EQ(found.size(), 1u) << said;
+    EXPECT_EQ(found[0].host.name, "tensorrt-llm") << said;
+    EXPECT_EQ(found[0].host.mode, engine::HostMode::eager) << said;
+    EXPECT_EQ(found[0].host.layer_cost, plain[0].host.layer_cost) << said;
+    EXPECT_EQ(found[0].host.largest_graph, plain[0].host.largest_graph) << said;
+  }
+}
+
 TEST(EngineHosts, OfOtherDeploymentsGoWithTheirOwnEngines) {
   const std::string start =
       "base: {device: h100-sxm, model: llama-3.1-8b, task: serve, load: {rate: 1 req/s}, serving: "
