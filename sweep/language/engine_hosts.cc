@@ -7,12 +7,13 @@
 
 #include "sweep/language/load_spec.h"
 #include "sweep/language/yaml_file.h"
-#include "sweep/space/roles.h"
 
 namespace sweep {
 namespace {
 
 constexpr std::string_view kHostField = "host.";
+// What a sweep is made of, besides settings.
+constexpr std::string_view kStructure[] = {"base", "axes", "zip", "concat", "sample", "of"};
 
 // Single fields of a host, which hold beside whatever else it has.
 bool names_fields_only(const Node& host) {
@@ -31,13 +32,13 @@ struct Said {
     trains = trains || task.text == "train" || task.text == "rl";
     serves = serves || task.text != "train";
   }
+  // Sections are not looked into: a host that one of them has (`serving.tiers.host`, another deployment's) is something else.
   void read(const Node& node) {
     for (const NodeEntry& entry : node.entries) {
       const std::string& key = entry.key.text;
       hosts = hosts || (key == "host" && !names_fields_only(entry.value));
       if (key == "task") task(entry.value);
-      // What is said of another deployment is not about this one.
-      if (role_of(key) == kNone) read(entry.value);
+      if (std::ranges::find(kStructure, key) != std::end(kStructure)) read(entry.value);
     }
     for (const Node& item : node.items) read(item);
   }

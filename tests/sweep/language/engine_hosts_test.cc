@@ -48,6 +48,19 @@ TEST(EngineHosts, CountOnlyWhereNoHostIsNamed) {
             (Names{named, named}));
 }
 
+// Memory of the host that keeps KV is no CPU side.
+TEST(EngineHosts, AreNotWhatKvLiesIn) {
+  const std::string start = "base: {device: h100-sxm, model: llama-3.1-8b, task: serve, ";
+  for (const char* tiers :
+       {"serving: {from: sglang, tiers: {host: 10 GB}}}\n",
+        "serving: sglang, serving.tiers: {host: 10 GB}}\n",
+        "serving: sglang}\naxes: [serving.tiers.host: [10 GB]]\n",
+        "serving: sglang}\naxes: [{zip: {serving.tiers.host: [10 GB], load.rate: [1 req/s]}}]\n",
+        "serving: sglang, prefill: {serving: {tiers: {host: 10 GB}}}}\n"}) {
+    EXPECT_EQ(hosts_of(start + tiers), Names{"sglang"}) << tiers;
+  }
+}
+
 // Who states one field of the CPU side still means the engine's for all others.
 TEST(EngineHosts, HoldTheFieldsThatAreStatedOfThem) {
   const std::string start = "base: {device: h100-sxm, model: llama-3.1-8b, serving: tensorrt-llm, ";
