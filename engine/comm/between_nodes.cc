@@ -37,6 +37,12 @@ AdapterLoad adapter_load(Pattern pattern, double bytes, const Spread& spread, bo
           in_network ? std::min(ring, share) : ring};
 }
 
+// Ways between nodes, one after the other: down a tree of nodes, and up as well where something is summed.
+double hops_of(Pattern pattern, double nodes) {
+  const bool direct = pattern == Pattern::send_recv || pattern == Pattern::all_to_all;
+  return direct ? 1 : (pattern == Pattern::all_reduce ? 2 : 1) * std::log2(nodes);
+}
+
 // The fits between nodes are of few machines, whose networks reach half to two thirds of what their adapters could carry.
 // Large messages of others may reach what headers of packets and waiting for credits leave of it.
 constexpr double kMostOfAnAdapter = 0.925;
@@ -63,11 +69,15 @@ Ways between_ways(const BetweenFit& fit, double sent, double rate, const Start& 
 // A collective that nobody measured between such nodes, put together from what was: the same inside one node, and sends
 // between two. Up and down a tree of nodes a sum takes two sends a level, another pattern one; the kernel starts once. One thing
 // comes after the other, or with many pieces the slower of node and adapters is busy but for the first one.
-CollectiveTime composed(const InsideNode& inside, double sent, double hops, double rate,
-                        double scale, const FittedSet<BetweenFit>& sends) {
-  CollectiveTime time = between_ways(sends.fit, sent, rate, [&](double own, double doubling) {
-                          return hops * std::max(0.0, scale * (own + doubling) - sends.launch);
-                        }).fastest(sends.fit.softness);
+CollectiveTime composed(const InsideNode& inside, double sent, double hops, const Path& path,
+                        const FittedSet<BetweenFit>& sends) {
+  const BetweenFit& fit = sends.fit;
+  CollectiveTime time =
+      between_ways(fit, sent, path.bandwidth / 1e6, [&](double own, double doubling) {
+        const double send =
+            start_over_link(own + doubling, 1, path.latency * 1e6, fit.link_latency);
+        return hops * std::max(0.0, send - sends.launch);
+      }).fastest(fit.softness);
   const Seconds outside = time.total();
   const Seconds within = std::max(inside.whole, Seconds{sends.launch * 1e-6});
   const Seconds total = std::min(within + outside, std::max(within, outside) + inside.piece);
@@ -99,21 +109,19 @@ std::optional<CollectiveTime> fitted_between(Pattern pattern, double bytes, cons
   const AdapterLoad load = adapter_load(pattern, bytes, spread, path.in_network);
   const bool of_generation = own != nullptr && sets_of(kind_of(pattern)).find(chosen) == set;
   const bool others = set->tier != Tier::measured && !of_generation;
-  const auto scale_of = [&](const auto& fitted) {
-    return path.latency * 1e6 / fitted.fit.link_latency;
-  };
+  const double hops = hops_of(pattern, spread.nodes);
   const bool of_sends = own != nullptr && own == sends;
   CollectiveTime time;
   // Sums were measured between two nodes of A100s, whose network nobody named: they speak for no others where sends are known.
   if (others && sends != nullptr && !of_sends) {
-    const double hops = (pattern == Pattern::all_reduce ? 2 : 1) * std::log2(spread.nodes);
-    time = composed(inside, load.ring, hops, rate, scale_of(*sends), *sends);
+    time = composed(inside, load.ring, hops, path, *sends);
   } else {
     // One pass of the two that an all-reduce takes.
-    const double scale = (own != nullptr ? 1 : 0.5) * scale_of(*set);
+    const double passes = own != nullptr ? 1 : 0.5;
     const double doublings = std::log2(spread.nodes * spread.per_node);
     time = between_ways(set->fit, load.ring, rate, [&](double start, double doubling) {
-             return scale * (start + doubling * doublings);
+             return start_over_link(passes * (start + doubling * doublings), hops,
+                                    path.latency * 1e6, set->fit.link_latency);
            }).fastest(set->fit.softness);
   }
   time.extrapolated = measured == nullptr || (is_foreign(chosen) && set->tier != Tier::measured);

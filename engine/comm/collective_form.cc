@@ -33,10 +33,26 @@ double least_bytes(Pattern pattern, double bytes, double ranks, bool in_network)
   return in_network ? std::min(bytes, 2 * share) : 2 * share;
 }
 
+// Links that a message crosses one after the other where devices read and write one another's memory: a flag, then a read, which is
+// there and back.
+constexpr double kOneShotCrossings = 3;
+constexpr double kTwoShotCrossings = 2 * kOneShotCrossings;
+constexpr double kSwitchCrossings = 2;  // to the switch and back
+
+double start_of(double fitted, double crossings, const Path& path, const CollectiveFit& fit) {
+  return start_over_link(fitted, crossings, path.latency * 1e6, fit.link_latency);
+}
+
+Way through_switch(double bytes, const Path& path, const CollectiveFit& fit) {
+  return {start_of(fit.switch_start, kSwitchCrossings, path, fit),
+          bytes / (path.bandwidth / 1e6 * fit.switch_share), bytes, Algorithm::in_network};
+}
+
 // General collectives run one of three protocols, from low latency to full rate, each a start, a start
 // per peer and a share of the link.
-Ways general_ways(CollectiveKind kind, double bytes, double ranks, double rate, double scale,
-                  bool in_network, const CollectiveFit& fit) {
+Ways general_ways(CollectiveKind kind, double bytes, double ranks, const Path& path,
+                  const CollectiveFit& fit) {
+  const double rate = path.bandwidth / 1e6;
   const double passes = kind == CollectiveKind::all_reduce ? 2 : 1;
   const double sent = passes * (ranks - 1) / ranks * bytes;
   const double moved = kind == CollectiveKind::send_recv
@@ -45,36 +61,37 @@ Ways general_ways(CollectiveKind kind, double bytes, double ranks, double rate, 
   const Algorithm algorithm =
       kind == CollectiveKind::all_to_all || kind == CollectiveKind::send_recv ? Algorithm::direct
                                                                               : Algorithm::ring;
+  const double crossings = algorithm == Algorithm::ring ? passes * (ranks - 1) : 1;
+  const auto start = [&](double own, double peer) {
+    return start_of(own + peer * (ranks - 1), crossings, path, fit);
+  };
   Ways ways;
-  ways.add({scale * (fit.small_start + fit.small_peer * (ranks - 1)), moved / fit.small_share, sent,
-            algorithm});
-  ways.add({scale * (fit.middle_start + fit.middle_peer * (ranks - 1)), moved / fit.middle_share,
-            sent, algorithm});
-  ways.add({scale * (fit.large_start + fit.large_peer * (ranks - 1)), moved / fit.large_share, sent,
-            algorithm});
-  if (in_network && kind == CollectiveKind::all_reduce && ranks > 4) {
-    ways.add({scale * fit.switch_start, bytes / (rate * fit.switch_share), bytes,
-              Algorithm::in_network});
+  ways.add({start(fit.small_start, fit.small_peer), moved / fit.small_share, sent, algorithm});
+  ways.add({start(fit.middle_start, fit.middle_peer), moved / fit.middle_share, sent, algorithm});
+  ways.add({start(fit.large_start, fit.large_peer), moved / fit.large_share, sent, algorithm});
+  if (path.in_network && kind == CollectiveKind::all_reduce && ranks > 4) {
+    ways.add(through_switch(bytes, path, fit));
   }
   return ways;
 }
 
-Ways custom_ways(double bytes, double ranks, double rate, double scale, bool in_network,
-                 const CollectiveFit& fit) {
+// Engines' own kernels.
+Ways custom_ways(double bytes, double ranks, const Path& path, const CollectiveFit& fit) {
+  const double rate = path.bandwidth / 1e6;
   const double peers = ranks - 1;
   const double share = peers / ranks * bytes;
   Ways ways;
-  ways.add({scale * (fit.small_start + fit.small_peer * peers),
+  const auto start = [&](double own, double peer, double crossings) {
+    return start_of(own + peer * peers, crossings, path, fit);
+  };
+  ways.add({start(fit.small_start, fit.small_peer, kOneShotCrossings),
             peers * bytes / (rate * fit.small_share), peers * bytes, Algorithm::one_shot});
-  ways.add({scale * (fit.middle_start + fit.middle_peer * peers),
+  ways.add({start(fit.middle_start, fit.middle_peer, kTwoShotCrossings),
             2 * share / (rate * fit.middle_share), 2 * share, Algorithm::two_shot});
-  ways.add({scale * (fit.large_start + fit.large_peer * peers),
+  ways.add({start(fit.large_start, fit.large_peer, 2 * peers),
             2 * (peers + fit.extra_message) / ranks * bytes / (rate * fit.large_share), 2 * share,
             Algorithm::ring});
-  if (in_network && ranks > 4) {
-    ways.add({scale * fit.switch_start, bytes / (rate * fit.switch_share), bytes,
-              Algorithm::in_network});
-  }
+  if (path.in_network && ranks > 4) ways.add(through_switch(bytes, path, fit));
   return ways;
 }
 
@@ -111,12 +128,9 @@ std::optional<CollectiveTime> fitted_collective(Pattern pattern, double bytes, d
   const auto consider = [&](CollectiveKind kind) {
     const auto* set = find_set(calibration.collective[static_cast<std::size_t>(kind)], chosen);
     if (set == nullptr) return;
-    // Starts are a property of the machine; a link of another latency has them in proportion.
-    const double scale = path.latency * 1e6 / set->fit.link_latency;
-    const Ways ways =
-        kind == CollectiveKind::custom_all_reduce
-            ? custom_ways(bytes, ranks, rate, scale, path.in_network, set->fit)
-            : general_ways(kind, bytes, ranks, rate, scale, path.in_network, set->fit);
+    const Ways ways = kind == CollectiveKind::custom_all_reduce
+                          ? custom_ways(bytes, ranks, path, set->fit)
+                          : general_ways(kind, bytes, ranks, path, set->fit);
     CollectiveTime time = ways.fastest(set->fit.softness);
     time.extrapolated = is_foreign(chosen) && set->tier != Tier::measured;
     label(time, least, *set, shape);

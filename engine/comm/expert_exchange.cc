@@ -116,12 +116,20 @@ Algorithm forwarding(const Spread& spread) {
   return spread.nodes > 1 ? Algorithm::hierarchical : Algorithm::direct;
 }
 
+// Ways between nodes, one after the other, of kernels for many tokens. Before tokens leave, nodes meet, tell one another how many come and
+// hear that this has arrived, and meet twice more (notify_dispatch of DeepEP's internode.cu); before sums come back they meet twice
+// (cached_notify). Then a token is received, and forwarded.
+double hops_between_nodes(ExpertExchange::Way way) {
+  const double told = way == ExpertExchange::Way::dispatch ? 5 : 2;
+  return told + 2;
+}
+
 CollectiveTime normal(const ExpertExchange& op, const Spread& spread, const Fullest& fullest,
                       const Rates& rates, const ExchangeFit& fit) {
   const Traffic traffic = copies_per_node(op, spread, fullest);
   const double senders = double(op.multiprocessors);
-  // Between nodes a token is received, then forwarded.
-  const double start = fit.start + fit.token_time * op.tokens / senders / 100 + 2 * rates.hop;
+  const double start = fit.start + fit.token_time * op.tokens / senders / 100 +
+                       hops_between_nodes(op.way) * rates.hop;
   const double sending = (traffic.inside + traffic.between) / (senders * fit.sender_rate * 1e3);
   const double moving =
       overlapped(sending, moving_time(traffic, rates, fit.link_share), fit.overlap_power);

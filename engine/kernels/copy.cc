@@ -1,5 +1,7 @@
 #include "engine/kernels/copy.h"
 
+#include <algorithm>
+
 #include "engine/kernels/elementwise.h"
 #include "engine/kernels/form.h"
 #include "engine/kernels/kernel_models.h"
@@ -18,6 +20,11 @@ const FittedSet<CopyFit>* copies_set(Direction direction, const Device& device,
   return find_set(calibration->copy[static_cast<std::size_t>(direction)], choose_set(device));
 }
 
+// What a copy takes however small it is, in microseconds: what was measured, and nothing is there before it has crossed the link.
+double start_of(const CopyFit& fit, Seconds latency) {
+  return std::max(fit.floor, latency.value * 1e6);
+}
+
 // Over the host link: a start and the link's rate.
 KernelTime host_copy_time(const Copy& op, const Device& device, const Calibration* calibration) {
   const double rate = device.host_link.bandwidth.value / 1e6;
@@ -25,7 +32,7 @@ KernelTime host_copy_time(const Copy& op, const Device& device, const Calibratio
   if (const auto* set = copies_set(direction_of(op), device, calibration)) {
     FormTime form;
     form.memory = least / set->fit.link_share;
-    form.launch = set->fit.floor;
+    form.launch = start_of(set->fit, device.host_link.latency);
     form.time = form.launch + form.memory;
     form.least = least;
     return fitted_time(form, Flops{0}, Bytes{op.bytes}, *set, choose_set(device),
@@ -68,7 +75,8 @@ MessageLine copies_over(const LinkRates& link, const Device& device,
                         const Calibration* calibration) {
   const auto* set = copies_set(Direction::host_to_device, device, calibration);
   if (set == nullptr) return {device.launch_latency + link.latency, 1 / link.bandwidth.value};
-  return {Seconds{set->fit.floor * 1e-6}, 1 / (link.bandwidth.value * set->fit.link_share)};
+  return {Seconds{start_of(set->fit, link.latency) * 1e-6},
+          1 / (link.bandwidth.value * set->fit.link_share)};
 }
 
 }  // namespace engine

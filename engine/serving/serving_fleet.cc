@@ -50,7 +50,9 @@ void ServingSim::wake(Pool& pool) {
 void ServingSim::send_held(RequestSource& source) {
   std::vector<Sequence> held;
   held.swap(held_);
-  for (const Sequence& sequence : held) send(sequence);
+  for (const Sequence& sequence : held) {
+    send(sequence, sequence.attempts > 1 ? Sent::after_failure : Sent::after_waiting, source);
+  }
   std::vector<HeldBack> back;
   back.swap(held_back_);
   for (const HeldBack& one : back) {
@@ -184,7 +186,7 @@ void ServingSim::move_on(std::size_t index, const Replica::Stranded& stranded,
     case Whereabouts::fetched:
     case Whereabouts::expected:
       transfers_.cancel(now_, index, stranded.slot);  // its KV, or its adapter
-      if (sequence.from_replica < 0) return move_reservation(index, stranded);
+      if (sequence.from_replica < 0) return move_reservation(index, stranded, source);
       // Its KV is still where it was read.
       replicas_[std::size_t(sequence.from_replica)].leads_to(sequence.from_slot, -1, -1);
       return hand_over(std::size_t(sequence.from_replica), sequence.from_slot, source);
@@ -226,7 +228,7 @@ void ServingSim::try_again(std::size_t index, Sequence& sequence, RequestSource&
   ++sequence.attempts;
   stats_.retried();
   if (settings.answers == AfterFailure::restart) sequence.generated = 0;
-  send(sequence);
+  send(sequence, Sent::after_failure, source);
 }
 
 // Whoever expects the KV of a sequence that was read here gets none.
@@ -249,13 +251,14 @@ void ServingSim::hold_back_no_more(std::size_t index, std::int32_t slot) {
 }
 
 // Who reads the prompt does so to its end: nobody takes it out of the steps that it is part of.
-void ServingSim::move_reservation(std::size_t index, const Replica::Stranded& stranded) {
+void ServingSim::move_reservation(std::size_t index, const Replica::Stranded& stranded,
+                                  RequestSource& source) {
   const Sequence& sequence = stranded.sequence;
   if (sequence.whereabouts == Whereabouts::fetched && sequence.to_replica >= 0) {
     return replicas_[std::size_t(sequence.to_replica)].leads_to(sequence.to_slot, -1, -1);
   }
   hold_back_no_more(index, stranded.slot);
-  send(sequence);
+  send(sequence, Sent::after_failure, source);
 }
 
 // Its KV does not wait here for room elsewhere, where blocks may have been set aside for those that wait for room here.
@@ -275,7 +278,7 @@ void ServingSim::take_back_first_token(Sequence& sequence) const {
 
 // To the pool that reads prompts, from the start or after what it has written, or first to who sets blocks aside. Who writes reads itself
 // what no reader has room for: an answer that was begun, or a prompt of which it had the most.
-void ServingSim::send(const Sequence& sequence) {
+void ServingSim::send(const Sequence& sequence, Sent sent, RequestSource& source) {
   const std::size_t stage = entry_stage(sequence);
   Pool& pool = pools_[stages()[stage].pool];
   wake(pool);
@@ -284,16 +287,23 @@ void ServingSim::send(const Sequence& sequence) {
     return;
   }
   ask_for(sequence);
-  if (stage > 0 && readers_fit(sequence)) {
+  const std::size_t target = route(stage, request_, now_);
+  const bool sets_aside = stage > 0 && readers_fit(sequence);
+  const Replica& there = replicas_[target];
+  if (sheds_ && sent == Sent::after_waiting &&
+      (sets_aside ? there.sheds_before_room(request_, now_, reading())
+                  : there.sheds(request_, now_))) {
+    return turn_away(RequestEnd::shed, target, source);
+  }
+  if (sets_aside) {
     passed_on_ = sequence;
     passed_on_.target = sequence.to_read();
     passed_on_.to_replica = passed_on_.to_slot = -1;
     passed_on_.received = passed_on_.read = -1;
     passed_on_.joined = now_;
-    expect(route(stage, request_, now_), passed_on_, -1, -1);
+    expect(target, passed_on_, -1, -1);
     return;
   }
-  const std::size_t target = route(stage, request_, now_);
   const std::int64_t output = stages()[stage].writes ? sequence.asked : sequence.token_by_reading();
   // What became of its images was lost with the replica that had them: they are encoded again.
   take_in(target, sequence, output);
@@ -301,9 +311,16 @@ void ServingSim::send(const Sequence& sequence) {
   note(target);
 }
 
-void ServingSim::hold(const Request& request) {
+void ServingSim::hold(Pool& pool, RequestSource& source) {
+  // How long a repair takes nobody knows: who waits for one is judged when it is over.
+  const double opens = pool.scaler.opens();
+  const double wait = opens < kNever ? std::max(0.0, opens - request_.arrival) : 0;
+  if (sheds_ && replicas_[pool.first].sheds_after(wait, request_, reading())) {
+    ++pool.routed;  // it came all the same, and who was started for it stays on
+    return turn_away(RequestEnd::shed, pool.first, source);
+  }
   Sequence sequence;
-  begin(sequence, request);
+  begin(sequence, request_);
   held_.push_back(std::move(sequence));
   stats_.held();
 }

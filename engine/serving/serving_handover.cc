@@ -43,10 +43,10 @@ void ServingSim::hand_over(std::size_t index, std::int32_t slot, RequestSource& 
 
 // The request that arrives waits for blocks where its answer will be written.
 void ServingSim::reserve(RequestSource& source) {
-  if (pools_[stages().back().pool].scaler.open() == 0) return hold(request_);
+  Pool& writers = pools_[stages().back().pool];
+  if (writers.scaler.open() == 0) return hold(writers, source);
   const std::size_t target = route(stages().size() - 1, request_, request_.arrival);
-  const double reading = pools_[stages()[0].pool].common.seconds_per_prompt_token;
-  if (sheds_ && replicas_[target].sheds_before_room(request_, reading)) {
+  if (sheds_ && replicas_[target].sheds_before_room(request_, request_.arrival, reading())) {
     return turn_away(RequestEnd::shed, target, source);
   }
   begin(passed_on_, request_);

@@ -87,8 +87,7 @@ void ServingSim::run(const ServingProblem& problem) {
       {.level = problem.level,
        .seed = problem.seed,
        .prefixes = caches_ && (problem.trace != nullptr || problem.load.repeats_prompts()),
-       .endless = problem.plan.endless,
-       .moment = kSameMoment});
+       .endless = problem.plan.endless});
   bool goes_on = true;
   while (goes_on && take_event(source)) {
     double edge = 0;
@@ -200,12 +199,12 @@ void ServingSim::arrive(RequestSource& source) {
   if (problem_->journey.pushes && !local && request_.output * request_.samples > 1) {
     return ever_fits(false) ? reserve(source) : turn_away(RequestEnd::refused, 0, source);
   }
-  const Pool& first = pools_[stages()[0].pool];
+  Pool& first = pools_[stages()[0].pool];
   const bool nobody = !local && first.scaler.open() == 0;  // all have failed, or are off
   if (!local) target = nobody ? first.first : route(0, request_, request_.arrival);
   if (many_ && target != expected_) fetch_lines_for_arrival(target);
   if (!ever_fits(local)) return turn_away(RequestEnd::refused, target, source);
-  if (nobody) return hold(request_);
+  if (nobody) return hold(first, source);
   if (sheds_ && replicas_[target].sheds(request_, request_.arrival)) {
     return turn_away(RequestEnd::shed, target, source);
   }

@@ -233,6 +233,8 @@ class ServingSim {
   bool fits_on_its_way(bool local) const;
   void turn_away(RequestEnd why, std::size_t replica, RequestSource& source);
   const std::vector<Stage>& stages() const { return problem_->journey.stages; }
+  // Seconds per token of a prompt where prompts are read, for who predicts first tokens.
+  double reading() const { return pools_[stages()[0].pool].common.seconds_per_prompt_token; }
   void mark(double time);
   // When the number of replicas of a pool may change, and what that does.
   double next_scaling() const;
@@ -253,12 +255,15 @@ class ServingSim {
   void call_back(std::size_t replica, std::int32_t slot, Sequence& sequence);
   void hold_back_no_more(std::size_t replica, std::int32_t slot);
   // Whose blocks were set aside by a replica that has failed: before its prompt was read, and after it.
-  void move_reservation(std::size_t replica, const Replica::Stranded& stranded);
+  void move_reservation(std::size_t replica, const Replica::Stranded& stranded,
+                        RequestSource& source);
   void read_in_vain(std::size_t replica, std::int32_t slot, RequestSource& source);
   // What was made of a sequence in a replica is lost.
   void try_again(std::size_t replica, Sequence& sequence, RequestSource& source);
   void take_back_first_token(Sequence& sequence) const;
-  void send(const Sequence& sequence);
+  // Who has lost nothing to a failure is turned away where it would come too late.
+  enum class Sent : std::uint8_t { after_failure, after_waiting };
+  void send(const Sequence& sequence, Sent sent, RequestSource& source);
   bool readers_fit(const Sequence& sequence) const {
     return replicas_[pools_[stages()[0].pool].first].fits(sequence.to_read(), 1);
   }
@@ -266,7 +271,8 @@ class ServingSim {
   std::size_t entry_stage(const Sequence& sequence) const {
     return !readers_fit(sequence) || reserves(sequence) ? stages().size() - 1 : 0;
   }
-  void hold(const Request& request);
+  // Nobody in the pool takes the request that arrives: it waits for somebody, unless that would be too long.
+  void hold(Pool& pool, RequestSource& source);
   // The next moment at which something happens by the clock alone: of these moments `find_interruptions` keeps track.
   double next_mark() const { return std::min(stats_.watch().next_edge(), timeline_.next()); }
 

@@ -6,13 +6,12 @@
 
 #include "engine/base/check.h"
 #include "engine/base/large_pages.h"
+#include "engine/base/moment.h"
 #include "engine/base/random.h"
 #include "engine/workload/shares.h"
 
 namespace engine {
 namespace {
-
-constexpr double kNoArrival = std::numeric_limits<double>::infinity();
 
 // Lanes of Stream::sessions, so that the uses of it do not share numbers.
 constexpr std::uint32_t kGroupLane = 1;
@@ -29,8 +28,8 @@ RequestSource::RequestSource(const Load& load, const Trace* trace, RequestMemory
       clock_(load, options.level.rate, options.seed),
       total_(options.endless ? std::numeric_limits<std::int64_t>::max() / 2
                              : total_requests(load, trace)),
-      open_time_(kNoArrival),
-      next_time_(kNoArrival) {
+      open_time_(kNever),
+      next_time_(kNever) {
   memory_.prepare(load, options.seed);
   const std::int64_t calls = load.calls_of_session();
   sessions_ = (total_ + calls - 1) / calls;
@@ -58,7 +57,7 @@ void RequestSource::start_closed_loop() {
 
 void RequestSource::push_due(double time, std::int64_t client) {
   // Answers that came at one moment, up to rounding, are followed in the order in which they came, however long each takes to be told.
-  due_.push_back({time, std::round(time / options_.moment), order_++, client});
+  due_.push_back({time, std::round(time / kSameMoment), order_++, client});
   std::ranges::push_heap(due_, std::greater<>{});
 }
 
@@ -71,7 +70,7 @@ std::int64_t RequestSource::pop_due() {
 
 void RequestSource::advance_open() {
   if (issued_ >= sessions_) {
-    open_time_ = kNoArrival;
+    open_time_ = kNever;
   } else if (load_.arrivals == ArrivalKind::trace) {
     const std::size_t row = std::size_t(issued_);
     open_time_ = (trace_->arrival[row] - trace_->arrival[0]) / load_.trace_speed;
@@ -85,7 +84,7 @@ void RequestSource::find_next() {
 }
 
 void RequestSource::take(Request& out) {
-  check(next_time_ < kNoArrival, "a request is taken only when one is due");
+  check(next_time_ < kNever, "a request is taken only when one is due");
   out.arrival = next_time_;
   const bool follows = !due_.empty() && due_.front().time <= open_time_;
   if (follows) {
@@ -292,7 +291,7 @@ void RequestSource::stop() {
   const bool sessions = load_.arrivals != ArrivalKind::closed && load_.turns > 1;
   total_ = sessions ? issued_ * load_.calls_of_session() : issued_;
   sessions_ = issued_;
-  open_time_ = kNoArrival;
+  open_time_ = kNever;
   find_next();
 }
 

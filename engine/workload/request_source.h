@@ -84,7 +84,6 @@ class RequestSource {
     std::uint64_t seed = 0;
     bool prefixes = false;  // fill in Request::prefix
     bool endless = false;   // requests come until `stop`
-    double moment = 1e-9;   // seconds: what is due within one comes at once
   };
   RequestSource(const Load& load, const Trace* trace, RequestMemory& memory,
                 const Options& options);

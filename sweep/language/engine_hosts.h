@@ -1,4 +1,4 @@
-// The CPU side of an engine or a training library goes with it: whoever names one and says nothing of hosts means the host of that name.
+// The CPU side of an engine or a training library goes with it: whoever names one and no host means the host of that name.
 #pragma once
 
 #include <memory>
@@ -10,9 +10,13 @@
 
 namespace sweep {
 
-// Puts a host beside every engine that a base of the documents names, or an axis lists; in sweeps of training, beside every library.
-// Those that have none, and are made from none that has, are left as they are; so are documents that say themselves what the CPU
-// side costs, or are about both.
+// Puts a host beside every engine that the documents name, in a base or on an axis; in sweeps of training, beside every library.
+// What the documents say of single fields of a host is said of that one. Documents that name hosts themselves, or are about
+// serving and training both, are left as they are.
+//
+// Other deployments that name an engine have its host, unless the main one's is named: then they are like that. The deployment
+// that makes samples for training serves. So it never has the host of a training library; where it names no engine, it has one of
+// round figures.
 void add_hosts(std::vector<std::unique_ptr<const Node>>& documents, const Library& library,
                const InputLimits& limits);
 

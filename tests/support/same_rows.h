@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/moment.h"
 #include "engine/serving/figures/serving_rows.h"
-#include "engine/serving/sequences/moment.h"
 
 namespace toys {
 

@@ -1,45 +1,71 @@
 #include "tools/launch/launch_flags.h"
 
+#include <algorithm>
+#include <array>
 #include <span>
+#include <string_view>
 
 namespace tools {
 namespace {
 
 // How the value of a column becomes words of a command.
 enum class Form : std::uint8_t {
-  number,      // flag value
-  above_one,   // the same, left out where it is 1
-  only_fp8,    // flag fp8, where the column says fp8
-  switch_fp8,  // the flag alone, there
-  when_true,   // the flag alone, where the column says true
-  when_false,  // the flag alone, where the column says false
+  number,       // flag value
+  unless_zero,  // the same, left out where it is 0
+  above_one,    // the same, left out where it is 0 or 1
+  when,         // the flag alone, where the column has a certain value
 };
 
 struct Rule {
   const char* column;
   const char* flag;
   Form form;
+  const char* value = "";  // when: the certain one
+  const char* times = "";  // a column that the number is multiplied with
 };
 
 constexpr Rule kVllm[] = {
     {"parallel.pp", "--pipeline-parallel-size", Form::above_one},
-    {"quant.weights", "--quantization", Form::only_fp8},
-    {"quant.kv", "--kv-cache-dtype", Form::only_fp8},
+    {"parallel.redundant_experts", "--enable-eplb --eplb-config.num_redundant_experts",
+     Form::unless_zero},
+    {"quant.weights", "--quantization fp8", Form::when, "fp8"},
+    {"quant.kv", "--kv-cache-dtype fp8", Form::when, "fp8"},
     {"serving.max_num_seqs", "--max-num-seqs", Form::number},
     {"serving.max_num_batched_tokens", "--max-num-batched-tokens", Form::number},
+    {"serving.long_prefill_threshold", "--long-prefill-token-threshold", Form::unless_zero},
     {"serving.memory_utilization", "--gpu-memory-utilization", Form::number},
     {"serving.block_size", "--block-size", Form::number},
-    {"serving.prefix_caching", "--enable-prefix-caching", Form::when_true},
-    {"serving.prefix_caching", "--no-enable-prefix-caching", Form::when_false},
+    {"serving.kv_blocks", "--num-gpu-blocks-override", Form::unless_zero},
+    {"serving.prefix_caching", "--enable-prefix-caching", Form::when, "true"},
+    {"serving.prefix_caching", "--no-enable-prefix-caching", Form::when, "false"},
+    {"serving.ordering", "--scheduling-policy priority", Form::when, "priority"},
+    {"serving.all_reduce", "--disable-custom-all-reduce", Form::when, "nccl"},
+    {"serving.two_batch_overlap", "--enable-dbo", Form::when, "true"},
+    {"host.mode", "--enforce-eager", Form::when, "eager"},
+    {"host.largest_graph", "--max-cudagraph-capture-size", Form::unless_zero},
+    {"host.captured_sizes", "--cudagraph-capture-sizes", Form::number},
+    {"host.asynchronous", "--no-async-scheduling", Form::when, "false"},
 };
 constexpr Rule kSglang[] = {
     {"parallel.pp", "--pp-size", Form::above_one},
-    {"quant.weights", "--quantization", Form::only_fp8},
-    {"quant.kv", "--kv-cache-dtype fp8_e5m2", Form::switch_fp8},
+    {"parallel.redundant_experts", "--enable-eplb --ep-num-redundant-experts", Form::unless_zero},
+    {"quant.weights", "--quantization fp8", Form::when, "fp8"},
+    {"quant.kv", "--kv-cache-dtype fp8_e5m2", Form::when, "fp8"},
     {"serving.max_num_seqs", "--max-running-requests", Form::number},
     {"serving.chunk", "--chunked-prefill-size", Form::number},
     {"serving.memory_utilization", "--mem-fraction-static", Form::number},
-    {"serving.prefix_caching", "--disable-radix-cache", Form::when_false},
+    {"serving.block_size", "--page-size", Form::above_one},
+    {"serving.kv_blocks", "--max-total-tokens", Form::unless_zero, "", "serving.block_size"},
+    {"serving.prefix_caching", "--disable-radix-cache", Form::when, "false"},
+    {"serving.ordering", "--schedule-policy lpm", Form::when, "longest_prefix"},
+    {"serving.ordering", "--enable-priority-scheduling", Form::when, "priority"},
+    {"serving.admission.max_queue", "--max-queued-requests", Form::unless_zero},
+    {"serving.all_reduce", "--disable-custom-all-reduce", Form::when, "nccl"},
+    {"serving.two_batch_overlap", "--enable-two-batch-overlap", Form::when, "true"},
+    {"host.mode", "--disable-cuda-graph", Form::when, "eager"},
+    {"host.largest_graph", "--cuda-graph-max-bs", Form::unless_zero},
+    {"host.captured_sizes", "--cuda-graph-bs", Form::number},
+    {"host.asynchronous", "--disable-overlap-schedule", Form::when, "false"},
 };
 constexpr Rule kTensorRt[] = {
     {"parallel.pp", "--pp_size", Form::above_one},
@@ -47,9 +73,6 @@ constexpr Rule kTensorRt[] = {
     {"serving.max_num_batched_tokens", "--max_num_tokens", Form::number},
     {"serving.memory_utilization", "--kv_cache_free_gpu_memory_fraction", Form::number},
 };
-
-// Whose kernels vLLM's experts of four-bit weights run is said before its command.
-constexpr const char* kVllmMarlin = "VLLM_MXFP4_USE_MARLIN=1 ";
 
 struct EngineCommand {
   const char* start;  // before the model's name
@@ -71,20 +94,15 @@ EngineCommand command_of(LaunchEngine engine) {
 std::string words_of(const Rule& rule, std::string_view value) {
   const std::string flag = std::string(" ") + rule.flag;
   const std::string with_value = flag + " " + std::string(value);
-  const bool is_one = value.empty() || value == "1" || value == "0";
   switch (rule.form) {
     case Form::number:
       return with_value;
+    case Form::unless_zero:
+      return value == "0" ? "" : with_value;
     case Form::above_one:
-      return is_one ? "" : with_value;
-    case Form::only_fp8:
-      return value.starts_with("fp8") ? flag + " fp8" : "";
-    case Form::switch_fp8:
-      return value.starts_with("fp8") ? flag : "";
-    case Form::when_true:
-      return value == "true" ? flag : "";
-    case Form::when_false:
-      return value == "false" ? flag : "";
+      return value == "0" || value == "1" ? "" : with_value;
+    case Form::when:
+      return value == rule.value ? flag : "";
   }
   return "";
 }
@@ -151,26 +169,48 @@ bool is_said(std::string_view format, LaunchEngine engine) {
   return format == "fp8" && engine != LaunchEngine::tensorrt_llm;
 }
 
-// What no such command says, by a column and its value where there is none of it.
-struct Mechanism {
+// What makes a point what it is: a column, and the value that an engine has without being told, vLLM, SGLang and TensorRT-LLM.
+struct Setting {
   const char* column;
-  const char* without;
-  const char* name;
+  std::array<const char*, 3> own;
+  const char* name = "";  // what it is called; empty: its column and value say it
 };
-constexpr Mechanism kNotSaid[] = {
-    {"speculation.method", "none", "speculation"},
-    {"prefill.present", "false", "the prefill deployment"},
-    {"encode.present", "false", "the encoder"},
-    {"neighbour.present", "false", "the neighbour and its share of the memory"},
-    {"load.adapters", "0", "adapters"},
-    {"serving.replicas", "1", "replicas"},
-    {"serving.kv_blocks", "0", "serving.kv_blocks"},
-    {"serving.tiers.host", "0", "KV tiers"},
-    {"serving.tiers.disk", "0", "KV tiers"},
-    {"serving.tiers.peer", "0", "KV tiers"},
-    {"serving.tiers.store", "0", "KV tiers"},
-    {"serving.scaling.policy", "fixed", "scaling"},
-    {"serving.clock.mode", "full", "the clock"},
+constexpr std::array<const char*, 3> everywhere(const char* value) { return {value, value, value}; }
+constexpr Setting kSettings[] = {
+    {"serving.policy", {"vllm_v1", "sglang", "no_evict"}},
+    {"speculation.method", everywhere("none"), "speculation"},
+    {"prefill.present", everywhere("false"), "the prefill deployment"},
+    {"encode.present", everywhere("false"), "the encoder"},
+    {"neighbour.present", everywhere("false"), "the neighbour and its share of the memory"},
+    {"load.adapters", everywhere("0"), "adapters"},
+    {"parallel.cp", everywhere("1")},
+    {"parallel.redundant_experts", everywhere("0")},
+    {"serving.replicas", everywhere("1"), "replicas"},
+    {"serving.kv_blocks", everywhere("0")},
+    {"serving.block_size", {"16", "1", "32"}},
+    {"serving.prefix_caching", everywhere("true")},
+    {"serving.ordering", everywhere("fcfs")},
+    {"serving.preemption", everywhere("as_policy")},
+    {"serving.long_prefill_threshold", everywhere("0")},
+    {"serving.max_output", everywhere("0")},
+    {"serving.watermark", everywhere("0")},
+    {"serving.attention", {"flash_attention", "planned", "planned"}},
+    {"serving.mixed_attention", everywhere("auto")},
+    {"serving.all_reduce", everywhere("custom")},
+    {"serving.two_batch_overlap", everywhere("false")},
+    {"serving.tiers.host", everywhere("0"), "KV tiers"},
+    {"serving.tiers.disk", everywhere("0"), "KV tiers"},
+    {"serving.tiers.peer", everywhere("0"), "KV tiers"},
+    {"serving.tiers.store", everywhere("0"), "KV tiers"},
+    {"serving.scaling.policy", everywhere("fixed"), "scaling"},
+    {"serving.admission.max_queue", everywhere("0")},
+    {"serving.admission.shed_late", everywhere("false")},
+    {"serving.retention.policy", everywhere("lru")},
+    {"serving.clock.mode", everywhere("full"), "the clock"},
+    {"host.mode", everywhere("graph")},
+    {"host.largest_graph", {"512", "256", "128"}},
+    {"host.captured_sizes", everywhere("")},
+    {"host.asynchronous", everywhere("true")},
 };
 
 // Columns of formats, and what has them.
@@ -212,15 +252,51 @@ std::vector<Layout> layouts_in(const RunRows& run, const std::vector<std::uint32
   return layouts;
 }
 
-// Rows whose experts have four-bit floating-point weights and run Marlin's kernels.
-std::vector<bool> with_marlin(const RunRows& run, const std::vector<std::uint32_t>& rows) {
-  const auto kernels = texts_in(run, "serving.four_bit_experts", rows);
+// What only some models have, and engines hear of by their environment: before the command of vLLM, of others left out.
+struct Special {
+  std::string environment, left_out;
+};
+std::vector<Special> specials_in(const RunRows& run, const std::vector<std::uint32_t>& rows,
+                                 LaunchEngine engine) {
+  const auto four_bit = texts_in(run, "serving.four_bit_experts", rows);
   const auto formats = texts_in(run, "quant.weights", rows);
-  std::vector<bool> found(rows.size());
+  const auto shared = texts_in(run, "serving.shared_experts", rows);
+  const auto width = texts_in(run, "model.moe.shared_intermediate", rows);
+  std::vector<Special> found(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    found[i] = kernels[i] == "marlin" && formats[i] == "fp4";
+    const auto say = [&](const char* to_vllm, const char* name) {
+      if (engine == LaunchEngine::vllm) {
+        found[i].environment += to_vllm;
+      } else {
+        add_name(found[i].left_out, name);
+      }
+    };
+    if (four_bit[i] == "marlin" && formats[i] == "fp4") {
+      say("VLLM_MXFP4_USE_MARLIN=1 ", "Marlin's kernels");
+    }
+    // SGLang computes them with the chosen ones, which is nearest to one after the other; the others do so beside them.
+    const bool has_shared = !width[i].empty() && width[i] != "0";
+    const char* own = engine == LaunchEngine::sglang ? "after" : "beside";
+    if (has_shared && !shared[i].empty() && shared[i] != own) {
+      say("VLLM_DISABLE_SHARED_EXPERTS_STREAM=1 ", shared[i] == "after"
+                                                       ? "serving.shared_experts: after"
+                                                       : "serving.shared_experts: beside");
+    }
   }
   return found;
+}
+
+// Engines that make fp8 of weights multiply in fp8 wherever the device can.
+bool multiplies_otherwise(std::string_view weights, std::string_view activations,
+                          std::string_view fp8_peak, LaunchEngine engine) {
+  return engine != LaunchEngine::tensorrt_llm && weights == "fp8" && !activations.empty() &&
+         activations != "fp8" && fp8_peak != "0";
+}
+
+bool says(LaunchEngine engine, const Setting& setting, std::string_view value) {
+  return std::ranges::any_of(command_of(engine).rules, [&](const Rule& rule) {
+    return std::string_view(rule.column) == setting.column && !words_of(rule, value).empty();
+  });
 }
 
 std::vector<std::string> left_out_of(const RunRows& run, const std::vector<std::uint32_t>& rows,
@@ -237,17 +313,37 @@ std::vector<std::string> left_out_of(const RunRows& run, const std::vector<std::
       add_name(left_out[i], std::string(what) + " in " + formats[i]);
     }
   }
-  const std::vector<bool> marlin = with_marlin(run, rows);
+  const auto weights = texts_in(run, "quant.weights", rows);
+  const auto activations = texts_in(run, "quant.activations", rows);
+  const auto fp8_peak = texts_in(run, "device.peak.fp8", rows);
+  const auto specials = specials_in(run, rows, engine);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (marlin[i] && engine != LaunchEngine::vllm) add_name(left_out[i], "Marlin's kernels");
+    if (multiplies_otherwise(weights[i], activations[i], fp8_peak[i], engine)) {
+      add_name(left_out[i], "activations in " + activations[i]);
+    }
+    if (!specials[i].left_out.empty()) add_name(left_out[i], specials[i].left_out);
   }
-  for (const auto& [column, without, name] : kNotSaid) {
-    const auto values = texts_in(run, column, rows);
+  for (const Setting& setting : kSettings) {
+    const auto values = texts_in(run, setting.column, rows);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (!values[i].empty() && values[i] != without) add_name(left_out[i], name);
+      const std::string& value = values[i];
+      if (value.empty() || value == setting.own[std::size_t(engine)]) continue;
+      if (says(engine, setting, value)) continue;
+      const bool named = *setting.name != '\0';
+      add_name(left_out[i], named ? setting.name : std::string(setting.column) + ": " + value);
     }
   }
   return left_out;
+}
+
+// Of whole numbers, where both are there.
+std::vector<std::string> products(std::vector<std::string> values,
+                                  const std::vector<std::string>& times) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i].empty() || times[i].empty()) continue;
+    values[i] = std::to_string(std::stoll(values[i]) * std::stoll(times[i]));
+  }
+  return values;
 }
 
 }  // namespace
@@ -256,15 +352,15 @@ std::vector<std::string> launch_commands(const RunRows& run, const std::vector<s
                                          LaunchEngine engine) {
   const EngineCommand command = command_of(engine);
   const std::vector<Layout> layouts = layouts_in(run, rows);
-  const std::vector<bool> marlin = with_marlin(run, rows);
+  const auto specials = specials_in(run, rows, engine);
   std::vector<std::string> lines = texts_in(run, "model", rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const bool said = marlin[i] && engine == LaunchEngine::vllm;
-    lines[i] = (said ? kVllmMarlin : "") + std::string(command.start) + " " + lines[i] +
+    lines[i] = specials[i].environment + std::string(command.start) + " " + lines[i] +
                layout_words(layouts[i], engine);
   }
   for (const Rule& rule : command.rules) {
-    const auto values = texts_in(run, rule.column, rows);
+    auto values = texts_in(run, rule.column, rows);
+    if (*rule.times != '\0') values = products(values, texts_in(run, rule.times, rows));
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (!values[i].empty()) lines[i] += words_of(rule, values[i]);
     }

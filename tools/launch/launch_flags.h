@@ -17,9 +17,9 @@ constexpr std::array<std::string_view, 3> enum_names(LaunchEngine) {
   return {"vllm", "sglang", "tensorrt-llm"};
 }
 
-// One command a row. Settings that the engine has no flag for are left out, and mechanisms that make a point what it is are
-// named in a comment behind it; defaults that mean "one device" are left out, too. The model goes by its name in the
-// library: put in your checkpoint.
+// One command a row. Settings that the engine has no flag for are named in a comment behind it, where they are not what the
+// engine does by itself; so are mechanisms that make a point what it is. Defaults that mean "one device" are left out. The
+// model goes by its name in the library: put in your checkpoint.
 std::vector<std::string> launch_commands(const RunRows& run, const std::vector<std::uint32_t>& rows,
                                          LaunchEngine engine);
 

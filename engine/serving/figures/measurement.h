@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/serving/sequences/moment.h"
+#include "engine/base/moment.h"
 #include "engine/workload/request_source.h"
 
 namespace engine {

@@ -89,6 +89,17 @@ void Scaler::act(double inside, bool came) {
   }
 }
 
+double Scaler::opens() const {
+  if (wanted_ > 0) return next_ready_;
+  for (const RateStep& step : schedule_) {
+    if (step.time <= now_ || step.rate == 0) continue;
+    const double looks = std::ceil((step.time - next_look_) / settings_.interval.value);
+    const double asked = next_look_ + std::max(0.0, looks) * settings_.interval.value;
+    return asked + settings_.cold_start.value;
+  }
+  return kNone;
+}
+
 bool Scaler::wake(double now) {
   const bool by_load = follows_load() && settings_.policy != ScalingPolicy::scheduled;
   if (wanted_ > 0 || !by_load) return false;

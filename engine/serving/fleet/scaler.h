@@ -41,6 +41,8 @@ class Scaler {
   // Replicas that take requests, in the order of their numbers.
   std::span<const std::int32_t> takers() const { return takers_; }
   std::size_t open() const { return takers_.size(); }
+  // When the next replica that is started, or that a timetable will ask for, takes requests; infinite: nobody can tell.
+  double opens() const;
   bool takes(std::size_t replica) const { return units_[replica / unit_].open; }
   std::size_t unit() const { return unit_; }
   bool is_on(std::size_t replica) const { return units_[replica / unit_].on_since >= 0; }

@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "engine/base/moment.h"
 #include "engine/serving/replica/journey.h"
-#include "engine/serving/sequences/moment.h"
 
 namespace engine {
 

@@ -147,9 +147,15 @@ class alignas(64) Replica {
   // Whether a request is to be turned away: there is too much before it, in the queue or among those that wait for blocks.
   bool sheds(const Request& request, double now) const;
   // The latter, whose prompts others read in so many seconds a token.
-  bool sheds_before_room(const Request& request, double seconds_per_prompt_token) const {
+  bool sheds_before_room(const Request& request, double now,
+                         double seconds_per_prompt_token) const {
     const std::int64_t others = state_.arriving.size() + state_.awaiting;
     return sheds_behind({others, state_.rooms.wait_behind(others), seconds_per_prompt_token},
+                        request, now);
+  }
+  // Nobody is before it, but it has to wait until replicas like this one take requests.
+  bool sheds_after(double wait, const Request& request, double seconds_per_prompt_token) const {
+    return sheds_behind({.wait = wait, .seconds_per_prompt_token = seconds_per_prompt_token},
                         request, request.arrival);
   }
   // Prompts that were read with the last event, of which several answers are to be generated.

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "engine/serving/sequences/moment.h"
+#include "engine/base/moment.h"
 #include "engine/step/pace.h"
 #include "engine/step/step_table.h"
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "engine/serving/sequences/moment.h"
+#include "engine/base/moment.h"
 
 namespace engine {
 

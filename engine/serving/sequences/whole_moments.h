@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "engine/serving/sequences/moment.h"
+#include "engine/base/moment.h"
 
 namespace engine {
 

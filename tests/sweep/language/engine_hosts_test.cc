@@ -1,5 +1,7 @@
-// Whoever names an engine, or a training library, and says nothing of hosts has the host that goes with it.
+// Whoever names an engine, or a training library, and no host has the host that goes with it.
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "tests/sweep/sweep_fixture.h"
 
@@ -8,16 +10,40 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// Of all points, in their order.
-Names hosts_of(const std::string& text) {
+std::vector<engine::Scenario> points_of(const std::string& text) {
   const auto spec =
       read_sweep_text(text, "hosts.yaml", Library({paths::specs()}), InertAxes::allowed);
   if (!spec) {
-    ADD_FAILURE() << engine::to_text(spec.mistakes());
+    ADD_FAILURE() << text << engine::to_text(spec.mistakes());
     return {};
   }
+  return admitted(*spec);
+}
+
+// Of all points, in their order.
+Names hosts_of(const std::string& text) {
   Names names;
-  for (const engine::Scenario& scenario : admitted(*spec)) names.push_back(scenario.host.name);
+  for (const engine::Scenario& scenario : points_of(text)) names.push_back(scenario.host.name);
+  return names;
+}
+
+// Their names, and what a launch costs in microseconds.
+Names launches_of(const std::string& text) {
+  Names names;
+  for (const engine::Scenario& scenario : points_of(text)) {
+    names.push_back(scenario.host.name + " " +
+                    std::to_string(std::lround(scenario.host.launch_cost.value * 1e6)));
+  }
+  return names;
+}
+
+// Of another deployment; "-" where there is none.
+Names hosts_of(engine::Role engine::Scenario::*role, const std::string& text) {
+  Names names;
+  for (const engine::Scenario& scenario : points_of(text)) {
+    const engine::Role& other = scenario.*role;
+    names.push_back(other.present ? other.deployment.host.name : "-");
+  }
   return names;
 }
 
@@ -34,17 +60,14 @@ TEST(EngineHosts, GoWithTheirEngines) {
       (Names{"vllm-v1", "sglang"}));
 }
 
-TEST(EngineHosts, CountOnlyWhereNothingIsSaidOfHosts) {
+TEST(EngineHosts, CountOnlyWhereNoneIsNamed) {
   const std::string start = "base: {device: h100-sxm, model: llama-3.1-8b, serving: sglang, ";
   const std::string named = engine::HostSettings{}.name;
   EXPECT_EQ(hosts_of(start + "host: none}\n"), Names{"none"});
-  EXPECT_EQ(hosts_of(start + "host: {launch_cost: 5 us}}\n"), Names{named});
-  EXPECT_EQ(hosts_of(start + "host.launch_cost: 5 us}\n"), Names{named});
-  EXPECT_EQ(hosts_of(start + "step: {batch: 2}}\naxes: [host.launch_cost: [5 us]]\n"),
-            Names{named});
-  // Another deployment's is its own matter; training has no engine.
-  EXPECT_EQ(hosts_of(start + "task: serve, load: {rate: 1 req/s}, prefill: {host: none}}\n"),
-            Names{"sglang"});
+  EXPECT_EQ(hosts_of(start + "host: {from: {launch_cost: 5 us}}}\n"), Names{named});
+  EXPECT_EQ(hosts_of(start + "step: {batch: 2}}\naxes: [host: [none, vllm-v1]]\n"),
+            (Names{"none", "vllm-v1"}));
+  // Training has no engine.
   EXPECT_EQ(hosts_of(start + "task: train}\n"), Names{named});
   EXPECT_EQ(hosts_of(start + "train: {from: megatron}}\naxes: [task: [step, train]]\n"),
             (Names{named, named}));
@@ -58,9 +81,107 @@ TEST(EngineHosts, LabelledOnesAndThoseMadeFromOthersHaveThem) {
                           "[serving: [vllm-v1, sglang], step.batch: [1, 2]]"}) {
     EXPECT_EQ(hosts_of(start + "  - zip: " + zip + "\n"), (Names{"vllm-v1", "sglang"}));
   }
-  // Somebody's own settings have none, so that neither has.
+  // What differs from the base in some settings has its host; whole settings of somebody's own have round figures.
   const std::string none = engine::HostSettings{}.name;
-  EXPECT_EQ(hosts_of(start + "  - serving: [sglang, {policy: sarathi}]\n"), (Names{none, none}));
+  EXPECT_EQ(hosts_of(start + "  - serving: [sglang, {policy: sarathi}]\n"),
+            (Names{"sglang", none}));
+  EXPECT_EQ(hosts_of("base: {device: h100-sxm, model: llama-3.1-8b, serving: vllm-v1}\n"
+                     "axes: [serving: [sglang, {policy: sarathi}, {from: {policy: sarathi}}]]\n"),
+            (Names{"sglang", "vllm-v1", none}));
+}
+
+TEST(EngineHosts, HaveTheFieldsThatASweepStates) {
+  const std::string start = "base: {device: h100-sxm, model: llama-3.1-8b, serving: sglang, ";
+  EXPECT_EQ(launches_of(start + "host: {launch_cost: 5 us}}\n"), Names{"sglang 5"});
+  EXPECT_EQ(launches_of(start + "host.launch_cost: 5 us}\n"), Names{"sglang 5"});
+  EXPECT_EQ(launches_of(start + "step: {batch: 2}}\naxes: [host.launch_cost: [5 us, 7 us]]\n"),
+            (Names{"sglang 5", "sglang 7"}));
+  const auto plain = points_of(start + "step: {batch: 2}}\n");
+  const auto doubled =
+      points_of(start + "step: {batch: 2}}\nderive: {host.launch_cost: host.launch_cost * 2}\n");
+  ASSERT_EQ(doubled.size(), 1u);
+  EXPECT_EQ(doubled[0].host.name, "sglang");
+  EXPECT_EQ(doubled[0].host.launch_cost, plain[0].host.launch_cost * 2);
+  EXPECT_EQ(launches_of(start + "host: {launch_cost: 5 us}}\naxes: [serving: [vllm-v1, vllm-v0, "
+                                "{policy: sarathi}]]\n"),
+            (Names{"vllm-v1 5", "vllm-v0 5", "sglang 5"}));
+  EXPECT_EQ(launches_of(start + "host: {launch_cost: 5 us}}\naxes:\n  - concat:\n"
+                                "      - {name: a}\n"
+                                "      - {name: b, base: {serving: vllm-v1}}\n"
+                                "      - {name: c, base: {host.launch_cost: 9 us}}\n"
+                                "      - {name: d, axes: [serving: [vllm-v1, vllm-v0]]}\n"),
+            (Names{"sglang 5", "vllm-v1 5", "sglang 9", "vllm-v1 5", "vllm-v0 5"}));
+}
+
+// However a sweep says it, all other fields are the engine's.
+TEST(EngineHosts, KeepWhatNobodySaysOfThem) {
+  const std::string start = "base: {device: h100-sxm, model: llama-3.1-8b, serving: tensorrt-llm, ";
+  const auto plain = points_of(start + "step: {batch: 2}}\n");
+  ASSERT_GT(plain.at(0).host.layer_cost.value, 0);  // which no other host has
+  for (const char* said :
+       {"host: {mode: eager}}\n", "host.mode: eager}\n",
+        "step: {batch: 2}}\naxes: [host.mode: [eager]]\n",
+        "step: {batch: 2}}\naxes: [concat: [{name: a, base: {host.mode: eager}}]]\n",
+        "host.mode: graph}\naxes: [concat: [{name: a, base: {host: {mode: eager}, "
+        "serving: tensorrt-llm}}]]\n",
+        "host.mode: eager}\naxes: [concat: [{name: a, base: {host: {high: 2}, "
+        "serving: tensorrt-llm}}]]\n"}) {
+    const auto found = points_of(start + said);
+    ASSERT_EQ(found.size(), 1u) << said;
+    EXPECT_EQ(found[0].host.name, "tensorrt-llm") << said;
+    EXPECT_EQ(found[0].host.mode, engine::HostMode::eager) << said;
+    EXPECT_EQ(found[0].host.layer_cost, plain[0].host.layer_cost) << said;
+    EXPECT_EQ(found[0].host.largest_graph, plain[0].host.largest_graph) << said;
+  }
+}
+
+TEST(EngineHosts, OfOtherDeploymentsGoWithTheirOwnEngines) {
+  const std::string start =
+      "base: {device: h100-sxm, model: llama-3.1-8b, task: serve, load: {rate: 1 req/s}, serving: "
+      "vllm-v1, ";
+  const auto readers = &engine::Scenario::prefill;
+  EXPECT_EQ(hosts_of(readers, start + "prefill: {}}\n"), Names{"vllm-v1"});
+  EXPECT_EQ(hosts_of(readers, start + "prefill: {serving: sglang}}\n"), Names{"sglang"});
+  EXPECT_EQ(hosts_of(readers, start + "prefill.serving: {from: sglang, replicas: 2}}\n"),
+            Names{"sglang"});
+  EXPECT_EQ(hosts_of(start + "prefill: {serving: sglang}}\n"), Names{"vllm-v1"});
+  EXPECT_EQ(hosts_of(readers, start + "prefill: {serving: sglang, host: none}}\n"), Names{"none"});
+  EXPECT_EQ(hosts_of(start + "prefill: {serving: sglang, host: none}}\n"), Names{"vllm-v1"});
+  EXPECT_EQ(hosts_of(readers, start + "prefill: {}}\naxes: [prefill.serving: [sglang, vllm-v0]]\n"),
+            (Names{"sglang", "vllm-v0"}));
+  EXPECT_EQ(hosts_of(readers, start + "step: {batch: 2}}\naxes: [prefill: [none, {}, {serving: "
+                                      "sglang}, {value: {serving: vllm-v0}, label: old}]]\n"),
+            (Names{"-", "vllm-v1", "sglang", "vllm-v0"}));
+  // A host that is named is that of every deployment which does not name another.
+  EXPECT_EQ(hosts_of(readers, start + "host: none, prefill: {serving: sglang}}\n"), Names{"none"});
+}
+
+TEST(EngineHosts, OfTrainingDoNotWriteItsSamples) {
+  const std::string start =
+      "base: {device: h100-sxm, model: llama-3.1-8b, task: train, train: {from: megatron, rollout: "
+      "{prompts: 8}}";
+  const std::string round = engine::HostSettings{}.name;
+  const auto writers = &engine::Scenario::rollout;
+  EXPECT_EQ(hosts_of(start + "}\n"), Names{"megatron"});
+  for (const char* said :
+       {"", ", rollout: {}", ", host: megatron", ", rollout: {serving: {prefix_caching: true}}"}) {
+    EXPECT_EQ(hosts_of(writers, start + said + "}\n"), Names{round}) << said;
+  }
+  for (const char* said : {", serving: sglang", ", rollout: {serving: sglang}",
+                           ", host: none, rollout.serving: sglang",
+                           ", serving: sglang, rollout: {serving: {prefix_caching: true}}",
+                           ", serving: vllm-v1, rollout: {serving: {from: sglang, replicas: 2}}"}) {
+    EXPECT_EQ(hosts_of(writers, start + said + "}\n"), Names{"sglang"}) << said;
+  }
+  EXPECT_EQ(hosts_of(writers, start + ", rollout: {host: none}}\n"), Names{"none"});
+  EXPECT_EQ(hosts_of(writers, start + "}\naxes: [rollout.serving: [vllm-v1, sglang]]\n"),
+            (Names{"vllm-v1", "sglang"}));
+  EXPECT_EQ(hosts_of(writers, start + "}\naxes: [rollout: [{}, {serving: sglang}]]\n"),
+            (Names{round, "sglang"}));
+  EXPECT_EQ(hosts_of(writers,
+                     "base: {device: h100-sxm, model: llama-3.1-8b, task: train, train: "
+                     "{from: megatron}}\n"),
+            Names{"-"});
 }
 
 TEST(EngineHosts, EveryEngineAndTrainingLibraryHasOne) {

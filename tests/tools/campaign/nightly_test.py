@@ -21,12 +21,22 @@ class Nightly(unittest.TestCase):
     def tearDown(self):
         self.scratch.cleanup()
 
-    def night(self, *options, code, **environment):
+    def command(self, *options):
+        return [CAMPAIGN / "nightly", self.spec, self.home / "kept", *options]
+
+    def night(self, *options, code, said="", **environment):
         done = subprocess.run(
-            [CAMPAIGN / "nightly", self.spec, self.home / "kept", *options],
-            capture_output=True, text=True, env={**os.environ, "LLMSWEEP": BINARY, **environment})
+            self.command(*options), capture_output=True, text=True, env={**os.environ, "LLMSWEEP": BINARY, **environment})
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        self.assertIn(said, done.stderr)
         return done.stdout
+
+    def stand_in(self, verb, instead):
+        """A program that does this shell command for one verb, and is llmsweep for all others."""
+        program = self.home / f"llmsweep-{verb}"
+        program.write_text(f'#!/bin/sh\nif [ "$1" = {verb} ]; then {instead}; else exec {BINARY} "$@"; fi\n')
+        program.chmod(0o755)
+        return str(program)
 
     def test_a_drift_is_told_until_it_is_accepted(self):
         self.assertIn("the first night is the baseline", self.night(code=0))
@@ -49,10 +59,7 @@ class Nightly(unittest.TestCase):
         self.assertIn("already done", log.read_text())
         # Another program answers for itself.
         (self.home / "kept" / "tonight.whole").unlink()
-        other = self.home / "llmsweep"
-        other.write_text(f'#!/bin/sh\nif [ "$1" = --version ]; then echo another; else exec {BINARY} "$@"; fi\n')
-        other.chmod(0o755)
-        self.night(code=0, LLMSWEEP=str(other))
+        self.night(code=0, LLMSWEEP=self.stand_in("--version", "echo another"))
         self.assertNotIn("already done", log.read_text())
 
     def test_without_a_program_nothing_is_touched(self):
@@ -68,17 +75,43 @@ class Nightly(unittest.TestCase):
         self.night("--tolerance", "50%", code=0)
 
     def test_errors_beside_measurements_are_gated_too(self):
-        # A program that stands in for 'validate', whose answer changes.
-        stand_in = self.home / "llmsweep"
         answer = self.home / "answer.txt"
-        stand_in.write_text(f'#!/bin/sh\nif [ "$1" = validate ]; then cat {answer}; else exec {BINARY} "$@"; fi\n')
-        stand_in.chmod(0o755)
         answer.write_text("median error 3%\n")
-        say = {"LLMSWEEP": str(stand_in), "LLMSWEEP_VALIDATE": "serving"}
-        self.night(code=0, **say)
+        say = {"LLMSWEEP": self.stand_in("validate", f"cat {answer}"), "LLMSWEEP_VALIDATE": "serving"}
+        self.night(code=0)
+        self.night(code=0, **say)  # the first night that is asked for errors says what they are
         self.night(code=0, **say)
         answer.write_text("median error 9%\n")
         self.assertIn("+median error 9%", self.night(code=1, **say))
+        self.night(code=0)  # nobody asks for them
+        answer.unlink()
+        self.night(code=2, **say)
+        self.night("--accept", code=0)  # half an answer is nobody's baseline
+        self.assertEqual((self.home / "kept" / "validate_baseline.txt").read_text(), "median error 3%\n")
+
+    def test_a_night_that_still_runs_is_left_alone(self):
+        self.night(code=0)
+        going, end = self.home / "going", self.home / "end"
+        slow = self.stand_in("run", f'touch {going}; until [ -e {end} ]; do sleep 0.01; done; exec {BINARY} "$@"')
+        first = subprocess.Popen(self.command(), stdout=subprocess.DEVNULL, env={**os.environ, "LLMSWEEP": slow})
+        while not going.exists():
+            self.assertIsNone(first.poll())
+        for option in [], ["--accept"]:
+            self.night(*option, code=2, said="a night is still running here")
+        end.touch()
+        self.assertEqual(first.wait(), 0)
+        self.night(code=0)
+
+    def test_a_night_that_somebody_stops_is_kept_and_not_begun_again(self):
+        self.night(code=0)
+        log, runs = self.home / "kept" / "run.log", self.home / "runs"
+        for status in 3, 130, 137:
+            runs.write_text("")
+            stopped = self.stand_in("run", f'echo run >> {runs}; {BINARY} "$@"; exit {status}')
+            self.night(code=2, LLMSWEEP=stopped)
+            self.assertEqual(runs.read_text(), "run\n")
+            self.night(code=0)
+            self.assertIn("already done", log.read_text())
 
     def test_a_broken_spec_is_no_drift(self):
         self.night(code=0)

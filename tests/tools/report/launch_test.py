@@ -101,10 +101,93 @@ class Launch(unittest.TestCase):
             self.assertIn("# not in this command: enable_attention_dp, serving.expert_exchange",
                           self.launched(pathlib.Path(scratch), "normal", spec, "tensorrt-llm"))
 
+    def test_every_setting_that_is_not_an_engines_own_is_said_or_named(self):
+        # A setting, another value of it, and what each engine is told, or what is named behind its command.
+        cases = (
+            ("serving.kv_blocks", "5000", "--num-gpu-blocks-override 5000", "--max-total-tokens {}", None),
+            ("serving.block_size", "64", "--block-size 64", "--page-size 64", None),
+            ("serving.long_prefill_threshold", "300", "--long-prefill-token-threshold 300", None, None),
+            ("serving.ordering", "priority", "--scheduling-policy priority", "--enable-priority-scheduling", None),
+            ("serving.ordering", "longest_prefix", None, "--schedule-policy lpm", None),
+            ("serving.ordering", "fair_share", None, None, None),
+            ("serving.preemption", "priority", None, None, None),
+            ("serving.prefix_caching", "false", "--no-enable-prefix-caching", "--disable-radix-cache", None),
+            ("serving.all_reduce", "nccl", "--disable-custom-all-reduce", "--disable-custom-all-reduce", None),
+            ("serving.admission.max_queue", "9", None, "--max-queued-requests 9", None),
+            ("serving.mixed_attention", "overlapped", None, None, None),
+            ("serving.retention.policy", "pinned", None, None, None),
+            ("serving.watermark", "0.25", None, None, None),
+            ("host.mode", "eager", "--enforce-eager", "--disable-cuda-graph", None),
+            ("host.largest_graph", "64", "--max-cudagraph-capture-size 64", "--cuda-graph-max-bs 64", None),
+            ("host.captured_sizes", "64 128", "--cudagraph-capture-sizes 64 128", "--cuda-graph-bs 64 128", None),
+            ("host.asynchronous", "false", "--no-async-scheduling", "--disable-overlap-schedule", None),
+        )
+        presets = {"vllm": "vllm-v1", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm"}
+        block = {"sglang": 1}
+        with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
+            home = pathlib.Path(scratch)
+            for place, engine in enumerate(presets):
+                base = (f"base: {{task: serve, model: llama-3.1-8b, device: h100-sxm, parallel: {{tp: 2}}, serving: {presets[engine]}, "
+                        "load: {from: chat, requests: 20}}\naxes: [load.rate: [1 req/s]]\n")
+                plain = self.launched(home, engine, base, engine)
+                self.assertNotIn("#", plain)
+                for number, (column, value, *told) in enumerate(cases):
+                    line = self.launched(home, f"{engine}-{number}",
+                                         base.replace("parallel:", f'{column}: "{value}", parallel:'), engine)
+                    self.assertNotEqual(line, plain, column)
+                    words, _, behind = line.partition("  # not in this command: ")
+                    if told[place] is None:
+                        self.assertEqual((words, behind), (plain, f"{column}: {value}"))
+                    else:
+                        self.assertIn(" " + told[place].format(5000 * block.get(engine, 1)), words)
+                        self.assertEqual(behind, "")
+
+    def test_an_engine_that_was_not_simulated_is_named(self):
+        with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
+            self.assertIn("serving.policy: vllm_v1", self.launched(pathlib.Path(scratch), "other", SPEC, "sglang"))
+
+    def test_where_experts_of_every_token_run_is_said(self):
+        base = ("base: {task: serve, model: deepseek-v3, device: h200-sxm, parallel: {tp: 8}, quant: {weights: fp8, activations: fp8}, "
+                "serving: {from: SERVING, shared_experts: VALUE}, load: {from: chat, requests: 20}}\naxes: [load.rate: [1 req/s]]\n")
+        cases = (("vllm", "vllm-v1", "beside", ""), ("vllm", "vllm-v1", "after", "VLLM_DISABLE_SHARED_EXPERTS_STREAM=1 "),
+                 ("sglang", "sglang", "after", ""), ("sglang", "sglang", "beside", "serving.shared_experts: beside"),
+                 ("tensorrt-llm", "tensorrt-llm", "beside", ""), ("tensorrt-llm", "tensorrt-llm", "after", "serving.shared_experts: after"))
+        with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
+            for number, (engine, preset, value, wanted) in enumerate(cases):
+                text = base.replace("SERVING", preset).replace("VALUE", value)
+                line = self.launched(pathlib.Path(scratch), f"case{number}", text, engine)
+                self.assertIn(wanted, line)
+                self.assertEqual(bool(re.search("SHARED_EXPERTS|shared_experts", line)), bool(wanted), line)
+                # A model without such experts has nothing to say.
+                line = self.launched(pathlib.Path(scratch), f"other{number}", text.replace("deepseek-v3", "qwen3-30b-a3b"), engine)
+                self.assertNotRegex(line, "SHARED_EXPERTS|shared_experts")
+
+    def test_redundant_experts_and_two_batches_are_said(self):
+        base = ("base: {task: serve, model: qwen3-30b-a3b, device: h100-sxm, parallel: {dp: 4, ep: 4, redundant_experts: 8}, "
+                "serving: {from: PRESET, expert_exchange: normal, two_batch_overlap: true}, "
+                "load: {from: chat, requests: 20}}\naxes: [load.rate: [1 req/s]]\n")
+        cases = (("vllm", "vllm-v1", "--enable-eplb --eplb-config.num_redundant_experts 8", "--enable-dbo"),
+                 ("sglang", "sglang", "--enable-eplb --ep-num-redundant-experts 8", "--enable-two-batch-overlap"),
+                 ("tensorrt-llm", "tensorrt-llm", "parallel.redundant_experts: 8", "serving.two_batch_overlap: true"))
+        with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
+            for engine, preset, *wanted in cases:
+                line = self.launched(pathlib.Path(scratch), engine, base.replace("PRESET", preset), engine)
+                for words in wanted:
+                    self.assertIn(words, line)
+
+    def test_fp8_weights_beside_wider_inputs_are_named_where_the_device_would_multiply_in_fp8(self):
+        wide = SPEC.replace("activations: fp8, kv: fp8", "activations: bf16")
+        with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
+            home = pathlib.Path(scratch)
+            self.assertIn("# not in this command: activations in bf16", self.launched(home, "hopper", wide, "vllm"))
+            self.assertNotIn("#", self.launched(home, "ampere", wide.replace("h100-sxm", "a100-80gb-sxm"), "vllm"))
+
     def test_formats_that_only_a_checkpoint_can_have_are_named(self):
         int4 = SPEC.replace("weights: fp8, activations: fp8, kv: fp8", "weights: int4, activations: bf16")
-        cases = (("vllm", SPEC, ""), ("vllm", int4, "weights in int4"), ("sglang", int4, "weights in int4"),
-                 ("tensorrt-llm", SPEC, "weights in fp8, the KV cache in fp8"))
+        own = "{from: tensorrt-llm, max_num_seqs: 96}"
+        other = re.sub(r"{from: vllm-v1.*}", own, SPEC)
+        cases = (("vllm", SPEC, ""), ("vllm", int4, "weights in int4"), ("sglang", re.sub(r"{from: vllm-v1.*}", "sglang", int4), "weights in int4"),
+                 ("tensorrt-llm", other, "weights in fp8, the KV cache in fp8"))
         with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
             for number, (engine, spec, left_out) in enumerate(cases):
                 line = self.launched(pathlib.Path(scratch), f"case{number}", spec, engine)
