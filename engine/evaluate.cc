@@ -36,9 +36,10 @@ void report_memory(const Footprint& footprint, const Deployed& main, const Memor
   metrics.activations = footprint.activations;
   metrics.reserved = footprint.reserved;
   metrics.kv_cache = used_kv;
-  metrics.kv_per_token = sequence / double(demand.context);
+  metrics.kv_per_token = sequence / double(std::max<std::int64_t>(1, demand.context));
   metrics.memory_used = footprint.weights + footprint.activations + footprint.reserved + used_kv;
   metrics.memory_free = footprint.left() - used_kv;
+  if (sequence.value <= 0) return;  // whatever fits, it is not the cache that limits it
   const double fit = std::max(0.0, footprint.left() / sequence);
   metrics.kv_capacity_tokens = std::floor(fit * double(demand.context));
   metrics.max_batch = std::floor(fit);

@@ -20,6 +20,7 @@
 #include "engine/serving/figures/saturation.h"
 #include "engine/serving/figures/serving_rows.h"
 #include "engine/step/kernel_row.h"
+#include "engine/tasks/denoise/denoise_figures.h"
 #include "engine/tasks/serve/fleet_figures.h"
 #include "engine/tasks/serve/serving_figures.h"
 #include "engine/tasks/sharing_figures.h"
@@ -48,7 +49,8 @@ enum class FigureGroup : std::uint8_t {
   serving,
   training,
   speculation,
-  sharing
+  sharing,
+  images
 };
 
 // All figures of a point: doubles one after another, in the order of the groups.
@@ -60,7 +62,8 @@ struct Metrics : TimeFigures,
                  TrainFigures,
                  SpeculationFigures,
                  FleetFigures,
-                 SharingFigures {
+                 SharingFigures,
+                 DenoiseFigures {
   template <class Self, class Visit>
   static void groups(Self& self, Visit&& visit) {
     visit(FigureGroup::time, [&](auto&& each) { TimeFigures::fields(self, each); });
@@ -72,6 +75,7 @@ struct Metrics : TimeFigures,
     visit(FigureGroup::speculation, [&](auto&& each) { SpeculationFigures::fields(self, each); });
     visit(FigureGroup::serving, [&](auto&& each) { FleetFigures::fields(self, each); });
     visit(FigureGroup::sharing, [&](auto&& each) { SharingFigures::fields(self, each); });
+    visit(FigureGroup::images, [&](auto&& each) { DenoiseFigures::fields(self, each); });
   }
 
   template <class Self, class Visit>
@@ -82,7 +86,8 @@ struct Metrics : TimeFigures,
 static_assert(sizeof(Metrics) == sizeof(TimeFigures) + sizeof(RateFigures) + sizeof(MemoryFigures) +
                                      sizeof(PriceFigures) + sizeof(ServingFigures) +
                                      sizeof(TrainFigures) + sizeof(SpeculationFigures) +
-                                     sizeof(FleetFigures) + sizeof(SharingFigures),
+                                     sizeof(FleetFigures) + sizeof(SharingFigures) +
+                                     sizeof(DenoiseFigures),
               "figures are doubles and nothing else");
 
 constexpr std::size_t kFigures = sizeof(Metrics) / sizeof(double);

@@ -15,6 +15,7 @@
 #include "engine/serving/settings/transfer_settings.h"
 #include "engine/sharing/sharing_settings.h"
 #include "engine/speculation/speculation_settings.h"
+#include "engine/tasks/denoise/denoise_shape.h"
 #include "engine/tasks/request/request_shape.h"
 #include "engine/tasks/step/step_shape.h"
 #include "engine/training/settings/train_settings.h"
@@ -27,9 +28,10 @@ enum class Task : std::uint8_t {
   request,  // one request from prompt to last token
   serve,    // a load of requests over time
   train,    // one optimizer step of a training run
+  denoise,  // a batch of images by a diffusion transformer
 };
-constexpr std::array<std::string_view, 4> enum_names(Task) {
-  return {"step", "request", "serve", "train"};
+constexpr std::array<std::string_view, 5> enum_names(Task) {
+  return {"step", "request", "serve", "train", "denoise"};
 }
 
 struct CalibrationSettings {
@@ -93,6 +95,7 @@ struct Scenario : Deployment {
   Neighbour neighbour;
   StepShape step;
   RequestShape request;
+  DenoiseShape denoise;
   Load load;
   Slo slo;
   CapacitySearch capacity;
@@ -115,6 +118,7 @@ struct Scenario : Deployment {
     visit("quant", self.quant, "number formats", any_value);
     visit("step", self.step, "task step: the step", any_value);
     visit("request", self.request, "task request: the request", any_value);
+    visit("denoise", self.denoise, "task denoise: the images", any_value);
     visit("host", self.host, "what the host adds", any_value);
     visit("serving", self.serving, "the inference engine's settings", any_value);
     visit("load", self.load, "task serve: the requests", any_value);

@@ -23,6 +23,7 @@ Problem reader_problem(const Deployment& reader) {
 
 Problem main_problem(const Scenario& scenario) {
   if (scenario.parallel.cp == 1) return std::nullopt;
+  if (scenario.task == Task::denoise) return reader_problem(scenario);
   if (scenario.task != Task::step) {
     return Refusal{ReasonClass::unsupported,
                    "parallel.cp > 1: devices read prompts together, and do not generate together; "

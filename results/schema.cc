@@ -31,6 +31,8 @@ std::string_view unit_in_name(std::string_view name) {
   constexpr Named all[] = {{"tokens_per_s", "tok/s"},
                            {"rollout_tokens_per_s", "tok/s"},
                            {"samples_per_s", "1/s"},
+                           {"images_per_s", "1/s"},
+                           {"price_usd_per_1000_images", "USD"},
                            {"device_hours", "h"},
                            {"energy_j_per_output_token", "J/tok"},
                            {"price_usd_per_mtok", "USD/Mtok"}};

@@ -92,10 +92,10 @@ std::vector<LeafUse> task_uses() {
                     {is("task", {"serve"}), above("train.rollout.prompts", 0)}});
   }
   uses.push_back({"host.graph_launch",
-                  "task is step, request or serve, or train.cuda_graphs is true",
-                  {is("task", {"step", "request", "serve"}), on("train.cuda_graphs")}});
+                  "task is not train, or train.cuda_graphs is true",
+                  {is("task", {"step", "request", "serve", "denoise"}), on("train.cuda_graphs")}});
   for (const std::string_view path : kNotInTraining) {
-    uses.push_back(of_task(path, "task is step, request or serve", {"step", "request", "serve"}));
+    uses.push_back(of_task(path, "task is not train", {"step", "request", "serve", "denoise"}));
   }
   return uses;
 }
@@ -389,7 +389,8 @@ std::vector<LeafUse> leaf_use_rules() {
        {task_uses,        state_uses,   role_uses,      link_uses,    expert_uses,
         speculation_uses, draft_uses,   unused,         step_uses,    arrival_uses,
         request_uses,     serving_uses, replica_uses,   fleet_uses,   training_layout_uses,
-        training_uses,    rollout_uses, neighbour_uses, adapter_uses, clock_uses}) {
+        training_uses,    rollout_uses, neighbour_uses, adapter_uses, clock_uses,
+        denoise_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

@@ -22,5 +22,6 @@ std::vector<LeafUse> draft_uses();
 std::vector<LeafUse> neighbour_uses();
 std::vector<LeafUse> adapter_uses();
 std::vector<LeafUse> clock_uses();
+std::vector<LeafUse> denoise_uses();
 
 }  // namespace engine

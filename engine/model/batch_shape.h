@@ -56,6 +56,17 @@ constexpr void add_prefill(BatchShape& batch, std::int64_t sequences, std::int64
   batch.prefill_window_kv_tokens += count * kept;
 }
 
+// Adds `sequences` of so many tokens, each of which attends to all others of its own: images.
+constexpr void add_images(BatchShape& batch, std::int64_t sequences, std::int64_t tokens) {
+  const double all = double(sequences) * double(tokens);
+  batch.prefill_sequences += sequences;
+  batch.prefill_tokens += sequences * tokens;
+  batch.prefill_pairs += all * double(tokens);
+  batch.prefill_window_pairs += all * double(tokens);
+  batch.prefill_kv_tokens += all;
+  batch.prefill_window_kv_tokens += all;
+}
+
 // Adds `sequences` decodes that attend to `context` tokens each.
 constexpr void add_decode(BatchShape& batch, std::int64_t sequences, std::int64_t context,
                           std::int64_t window) {

@@ -49,6 +49,19 @@ struct Builder : OpBuilder {
     all_reduce(OpName::attention_reduce, layers);
   }
 
+  // Of each image once, whatever the number of its tokens; norms apply it as they pass.
+  void modulation() const {
+    const std::int64_t width = model.modulation * model.hidden / shard.parallel.tp;
+    Gemm vectors = gemm(std::max<std::int64_t>(1, width), model.hidden);
+    vectors.m = batch.prefill_sequences + batch.decode_sequences;
+    const double layers = double(counts.all());
+    ops.add(OpName::modulation, Family::gemm, layers, vectors);
+    if (shard.parallel.tp == 1) return;
+    const double bytes = double(vectors.m * model.modulation * model.hidden) * kActivationBytes;
+    ops.add(OpName::modulation, Family::all_gather, layers,
+            Collective{.pattern = Pattern::all_gather, .bytes = bytes, .ranks = shard.parallel.tp});
+  }
+
   void mlp(double calls, std::int64_t width, OpName up, OpName activation, OpName down) const {
     const bool gated = model.mlp == MlpKind::gated;
     ops.add(up, Family::gemm, calls, gemm(gated ? 2 * width : width, model.hidden));
@@ -186,6 +199,7 @@ struct Builder : OpBuilder {
 void layer_ops(const Builder& build) {
   const LayerCounts& counts = build.counts;
   const ModelSpec& model = build.model;
+  if (model.modulation > 0) build.modulation();
   build.norm(OpName::input_norm, double(counts.all() * model.mixer_norms()));
   build.mixers();
   build.norm(OpName::mlp_norm, double(counts.mlps() * model.mlp_norms()));

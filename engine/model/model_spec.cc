@@ -43,6 +43,7 @@ ParameterCounts parameter_counts(const ModelSpec& model) {
   }
   counts.dense_mlp =
       double(layers.dense) * mlp_matrices(model) * hidden * double(model.intermediate);
+  counts.dense_mlp += double(layers.all() * model.modulation) * hidden * hidden;
   if (model.is_moe()) {
     counts.dense_mlp +=
         double(layers.mixture) * shared_parameters(model, model.moe.shared_intermediate);

@@ -160,6 +160,7 @@ struct ModelSpec {
   std::int64_t window = 0;
   std::int64_t full_attention_every = 0;
   std::int64_t mlp_layers = 0;
+  std::int64_t modulation = 0;
   MoeSpec moe;
   MlaSpec mla;
   ScanSpec scan;
@@ -204,6 +205,11 @@ struct ModelSpec {
           "layers that have an MLP or experts, spread evenly, where others are attention or a scan "
           "alone (Nemotron); 0: all",
           non_negative);
+    visit("modulation", self.modulation,
+          "vectors as wide as the residual stream by which a layer of a diffusion transformer "
+          "shifts, scales and gates its parts, each projected from what an image is conditioned on "
+          "(6 in DiT); 0: none, as in language models",
+          non_negative);
     visit("moe", self.moe, "mixture of experts", any_value);
     visit("mla", self.mla, "latent attention", any_value);
     visit("scan", self.scan, "layers with a state in place of attention", any_value);
@@ -240,7 +246,7 @@ LayerCounts layer_counts(const ModelSpec& model);
 // Parameters of the whole model, by part; what a datasheet calls its size.
 struct ParameterCounts {
   double attention = 0;  // all layers
-  double dense_mlp = 0;  // all dense layers, and shared experts and routers of mixtures
+  double dense_mlp = 0;  // all dense layers, shared experts and routers of mixtures, modulation
   double experts = 0;    // all routed experts
   double embedding = 0;  // input embedding, and positions where they are learned
   double output = 0;     // output projection; 0 when tied

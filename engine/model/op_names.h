@@ -172,8 +172,9 @@ enum class OpName : std::uint8_t {
   scan_out,
   lockstep,
   data_loading,
+  modulation,
 };
-constexpr std::array<std::string_view, 66> enum_names(OpName) {
+constexpr std::array<std::string_view, 67> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -239,7 +240,8 @@ constexpr std::array<std::string_view, 66> enum_names(OpName) {
           "scan_norm",
           "scan_out",
           "lockstep",
-          "data_loading"};
+          "data_loading",
+          "modulation"};
 }
 
 }  // namespace engine

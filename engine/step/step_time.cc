@@ -221,6 +221,19 @@ void add_wait_row(Seconds time, double steps, Phase phase, std::vector<KernelRow
                   .work = {.calls = steps, .time = time, .low = time, .high = time}});
 }
 
+StepTime ops_time(const OpList& ops, StepWork work, LaunchMode mode, const StepContext& context,
+                  Phase phase, std::vector<KernelRow>* rows) {
+  StepTime time;
+  if (rows != nullptr) rows->reserve(rows->size() + ops.size() + 2);  // two rows of the host
+  time.device = device_time(ops, context, phase, rows);
+  add_host(time, work, mode, context.host);
+  if (rows != nullptr) {
+    add_host_rows(time.host, {.launches = time.device.launches(), .steps = 1},
+                  power_at_rest(context.device), phase, *rows);
+  }
+  return time;
+}
+
 StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
                    std::vector<KernelRow>* rows) {
   const bool decode_only = batch.prefill_tokens == 0;
@@ -233,18 +246,10 @@ StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
   OpList ops;
   token_ops(context.shard, batch, ops);
   attention_ops(context.shard, batch, ops);
-  StepTime time;
-  if (rows != nullptr) rows->reserve(rows->size() + ops.size() + 2);  // two rows of the host
-  time.device = device_time(ops, context, phase, rows);
   const double kv_tokens = batch.prefill_kv_tokens + batch.decode_kv_tokens;
   const StepWork work{
       .layers = double(context.shard.layers.all()), .sequences = sequences, .kv_tokens = kv_tokens};
-  add_host(time, work, mode, context.host);
-  if (rows != nullptr) {
-    add_host_rows(time.host, {.launches = time.device.launches(), .steps = 1},
-                  power_at_rest(context.device), phase, *rows);
-  }
-  return time;
+  return ops_time(ops, work, mode, context, phase, rows);
 }
 
 StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& rows) {

@@ -90,6 +90,10 @@ void add_host_rows(const HostTime& host, const HostCalls& calls, Watts power, Ph
 // A row for time in which the device works for another model, where there is some.
 void add_wait_row(Seconds time, double steps, Phase phase, std::vector<KernelRow>& rows);
 
+// Operations that are a step of their own, with their rows where they are asked for; what `work` says of launches is filled in.
+StepTime ops_time(const OpList& ops, StepWork work, LaunchMode mode, const StepContext& context,
+                  Phase phase, std::vector<KernelRow>* rows);
+
 // One step, as the engine would run it: decode-only batches are padded and replayed where captured.
 StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
                    std::vector<KernelRow>* rows);

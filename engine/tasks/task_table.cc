@@ -3,6 +3,7 @@
 #include <array>
 
 #include "engine/base/check.h"
+#include "engine/tasks/denoise/denoise_task.h"
 #include "engine/tasks/request/request_task.h"
 #include "engine/tasks/serve/serve_task.h"
 #include "engine/tasks/step/step_task.h"
@@ -11,7 +12,8 @@
 namespace engine {
 namespace {
 
-constexpr std::array kTasks{step_task(), request_task(), serve_task(), train_task()};
+constexpr std::array kTasks{step_task(), request_task(), serve_task(), train_task(),
+                            denoise_task()};
 static_assert(kTasks.size() == enum_names(Task{}).size());
 
 }  // namespace

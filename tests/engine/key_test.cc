@@ -68,7 +68,7 @@ bool in_key(const Scenario& scenario, const Leaf& leaf) {
 // Every task, and every deployment beside the main one.
 std::vector<Scenario> bases() {
   std::vector<Scenario> all;
-  for (const Task task : {Task::step, Task::request, Task::serve, Task::train})
+  for (const Task task : {Task::step, Task::request, Task::serve, Task::train, Task::denoise})
     all.push_back(scenario_of(task));
   Scenario apart = scenario_of(Task::request);
   apart.device.scale_out = {.topology = Topology::fabric, .bandwidth = BytesPerSecond{50e9}};

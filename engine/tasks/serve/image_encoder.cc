@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "engine/comm/sends.h"
-#include "engine/kernels/power.h"
 
 namespace engine {
 namespace {
@@ -19,13 +18,8 @@ std::int64_t patches_of(const Load& load) {
 
 // Every patch of an image attends to all others; images do not see one another.
 BatchShape images_of(const Load& load, std::int64_t requests) {
-  const std::int64_t count = load.images * requests;
-  const double images = double(count), patches = double(patches_of(load));
   BatchShape batch;
-  batch.prefill_sequences = count;
-  batch.prefill_tokens = count * patches_of(load);
-  batch.prefill_pairs = batch.prefill_window_pairs = images * patches * patches;
-  batch.prefill_kv_tokens = batch.prefill_window_kv_tokens = images * patches;
+  add_images(batch, load.images * requests, patches_of(load));
   return batch;
 }
 
@@ -36,16 +30,10 @@ ImageEncoder::Batch timed(const BatchShape& batch, const StepContext& context) {
   token_ops(context.shard, layers, batch, ops);
   attention_ops(context.shard, layers, batch, ops);
   ImageEncoder::Batch made;
-  const DeviceTime device = device_time(ops, context, Phase::prefill, &made.rows);
-  const HostTime host = host_time(device.total(),
-                                  {.launches = device.launches(),
-                                   .layers = double(layers.layers.all()),
-                                   .sequences = batch.prefill_sequences},
-                                  LaunchMode::eager, context.host);
-  add_host_rows(host, {.launches = device.launches(), .steps = 1}, power_at_rest(context.device),
-                Phase::prefill, made.rows);
+  const StepWork work{.layers = double(layers.layers.all()), .sequences = batch.prefill_sequences};
+  const StepTime time = ops_time(ops, work, LaunchMode::eager, context, Phase::prefill, &made.rows);
   for (KernelRow& row : made.rows) row.role = DeploymentRole::encode;
-  made.seconds = (device.total() + host.total()).value;
+  made.seconds = time.total().value;
   return made;
 }
 
