@@ -14,7 +14,7 @@ class KeyTable {
  public:
   // Its size stays where most of it was used, so that it need not grow anew.
   void clear() {
-    const bool used = 8 * count_ > entries_.size();
+    const bool used = 2 * kRoom * count_ > entries_.size();
     entries_.assign(used ? entries_.size() : kFirst, Entry{});
     count_ = 0;
   }
@@ -24,7 +24,7 @@ class KeyTable {
   std::int32_t find(std::uint64_t key) const { return entries_[place_of(key)].index; }
   // A key that is not there.
   void insert(std::uint64_t key, std::int32_t index) {
-    if (2 * ++count_ > entries_.size()) grow();
+    if (kRoom * ++count_ > entries_.size()) grow();
     put({key, index});
   }
   // One that is.
@@ -52,6 +52,8 @@ class KeyTable {
 
  private:
   static constexpr std::size_t kFirst = 64;
+  // Places for each key, at least: so most stand where they belong, and how many others stand before one need not be foreseen.
+  static constexpr std::size_t kRoom = 4;
 
   struct Entry {
     std::uint64_t key = 0;
@@ -82,7 +84,7 @@ class KeyTable {
     }
   }
 
-  std::vector<Entry> entries_;  // as many as a power of two, at most half of them taken
+  std::vector<Entry> entries_;  // as many as a power of two
   std::size_t count_ = 0;
 };
 

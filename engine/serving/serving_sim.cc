@@ -317,8 +317,8 @@ bool ServingSim::decode_on(std::size_t index, double next_event) {
   const bool ran = replica.end_work();
   const bool forks = !replica.forking().empty(), departs = !replica.departed().empty();
   if (forks) fork(index, source);
-  const Told told = departs ? depart(index, source) : Told::nobody;
-  if (told != Told::nobody) next_event = next_after(told, index, next_event, source);
+  const bool told = departs && depart(index, source);
+  if (told) next_event = next_after_telling(index, next_event, source);
   if (many_) look_further_ahead();
   if (replica.halted()) {
     rest(index, ran, source);
@@ -341,10 +341,11 @@ bool ServingSim::decode_on(std::size_t index, double next_event) {
 
 // Whoever is told may act at this moment: a replica that goes on with a request, or a client who asks again. Where no request comes at
 // once the turn goes on, and counts as the two that it is.
-[[gnu::noinline]] double ServingSim::next_after(Told told, std::size_t index, double next_event,
-                                                const RequestSource& source) {
+[[gnu::noinline]] double ServingSim::next_after_telling(std::size_t index, double next_event,
+                                                        const RequestSource& source) {
+  const bool clients = stage_of(index) + 1 == stages().size();
   const bool quiet = keeps_turns_ && !others_moved_ && stats_.nothing_to_decide();
-  if (told == Told::replica || !quiet) return now_;
+  if (!clients || !quiet) return now_;
   const double next = std::min(next_event, source.next_arrival());
   if (replicas_[index].plans_now(next)) charge(kWorkOfAnEvent);
   return next;
@@ -368,19 +369,19 @@ bool ServingSim::decode_on(std::size_t index, double next_event) {
   return true;
 }
 
-ServingSim::Told ServingSim::depart(std::size_t index, RequestSource& source) {
+bool ServingSim::depart(std::size_t index, RequestSource& source) {
   Replica& replica = replicas_[index];
   const bool last = stage_of(index) + 1 == stages().size();
-  Told told = Told::nobody;
+  bool told = false;
   for (const std::int32_t slot : replica.departed()) {
     Sequence& sequence = replica.sequence(slot);
     if (!adapters_.empty()) adapters_[index].release(sequence.adapter);
     if (sequence.output < sequence.asked || (!last && sequence.forks())) {
       hand_over(index, slot, source);
-      told = Told::replica;  // who goes on with it has its turn first
+      told = true;  // who goes on with it has its turn first
       continue;
     }
-    if (answer(sequence, index, source)) told = std::max(told, Told::client);
+    told = answer(sequence, index, source) || told;
     if (last) {
       replica.forget(slot);
     } else {

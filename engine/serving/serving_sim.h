@@ -147,11 +147,10 @@ class ServingSim {
     events_.set(group.first(), group.next_event(), group.steps());
   }
   void settle_groups();
-  // Sees to those that are done in a replica, of which there are some; and who was told, those who may act on it at once last.
-  enum class Told : std::uint8_t { nobody, client, replica };
-  Told depart(std::size_t replica, RequestSource& source);
-  // The earliest event elsewhere, now that somebody was told: this moment where that may be somebody's turn before the replica's.
-  double next_after(Told told, std::size_t replica, double next_event, const RequestSource& source);
+  // Sees to those that are done in a replica, of which there are some; true where a client, or who goes on with a request, was told.
+  bool depart(std::size_t replica, RequestSource& source);
+  // The earliest event elsewhere after that: this moment where somebody may have a turn before the replica plans.
+  double next_after_telling(std::size_t replica, double next_event, const RequestSource& source);
   void ask_for(const Sequence& sequence);
   void hand_over(std::size_t replica, std::int32_t slot, RequestSource& source);
   // Where blocks are set aside before a prompt is read: a replica that writes is asked for them, the request goes to one that
