@@ -113,6 +113,29 @@ TEST(ServingScaling, AFixedTimetableIsAFixedNumber) {
   }
 }
 
+// A fleet that may not shrink is one of a fixed number, in what is measured of it, too.
+TEST(ServingScaling, AllThatThereAreAtLeastIsAFixedNumber) {
+  for (const ScalingPolicy policy : {ScalingPolicy::reactive, ScalingPolicy::predictive}) {
+    for (const std::int64_t requests : {0, 300}) {
+      Scenario scenario = toys::scenario();
+      scenario.task = Task::serve;
+      scenario.load.requests = requests;
+      scenario.load.rate = RequestsPerSecond{40};
+      scenario.load.lengths = {.prompt = 200, .output = 20};
+      scenario.serving.replicas = 3;
+      const Metrics fixed = evaluate(scenario).metrics;
+      scenario.serving.scaling = {.policy = policy, .min_replicas = 3};
+      const Metrics scaled = evaluate(scenario).metrics;
+      EXPECT_EQ(scaled.ttft, fixed.ttft);
+      EXPECT_EQ(scaled.ttft_p99, fixed.ttft_p99);
+      EXPECT_EQ(scaled.tpot, fixed.tpot);
+      EXPECT_EQ(scaled.e2e, fixed.e2e);
+      EXPECT_EQ(scaled.measured_from, fixed.measured_from);
+      EXPECT_DOUBLE_EQ(scaled.replicas_mean, 3);
+    }
+  }
+}
+
 // Replicas that are off serve nobody: per device, a fleet of which one replica is on is what a single replica is.
 TEST(ServingScaling, FiguresPerDeviceAreOfThoseThatAreOn) {
   Scenario scenario = toys::scenario();

@@ -112,8 +112,9 @@ struct FleetFigures {
     visit(
         "later_turns_seen", self.later_turns_seen,
         "task serve with load.turns: share of later turns among the measured requests, divided by "
-        "their share in whole sessions; well below 1: the run was over before its sessions were, "
-        "and figures are those of first turns, whose prompts are shorter");
+        "their share in whole sessions. A measured part cuts sessions at both ends, so that it "
+        "may be some percent above or below 1; well below 1: the run was over before its sessions "
+        "were, and figures are those of first turns, whose prompts are shorter");
     visit("history_hit_rate", self.history_hit_rate,
           "task serve with load.turns and prefix caching: share of the history's tokens that later "
           "turns found in the cache");

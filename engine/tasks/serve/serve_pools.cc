@@ -308,7 +308,8 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
 double ServePools::settling() const {
   Seconds longest{0};
   for (const PoolSetup& pool : pools_) {
-    longest = std::max(longest, pool.settings.scaling.settling());
+    const std::int64_t units = pool.replicas / pool.unit;
+    longest = std::max(longest, pool.settings.scaling.settling(units));
   }
   return longest.value;
 }

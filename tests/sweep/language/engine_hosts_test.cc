@@ -113,6 +113,28 @@ TEST(EngineHosts, HaveTheFieldsThatASweepStates) {
             (Names{"sglang 5", "vllm-v1 5", "sglang 9", "vllm-v1 5", "vllm-v0 5"}));
 }
 
+// Memory of the host that keeps KV is no CPU side.
+TEST(EngineHosts, AreNotWhatKvLiesIn) {
+  const std::string start = "base: {device: h100-sxm, model: llama-3.1-8b, task: serve, ";
+  for (const char* tiers :
+       {"serving: {from: sglang, tiers: {host: 10 GB}}}\n",
+        "serving: sglang, serving.tiers: {host: 10 GB}}\n",
+        "serving: sglang}\naxes: [serving.tiers.host: [10 GB]]\n",
+        "serving: sglang}\naxes: [{zip: {serving.tiers.host: [10 GB], load.rate: [1 req/s]}}]\n",
+        "serving: sglang}\naxes: [serving.tiers: [{host: 10 GB}]]\n",
+        "serving: sglang, prefill: {serving: {tiers: {host: 10 GB}}}}\n"}) {
+    EXPECT_EQ(hosts_of(start + tiers), Names{"sglang"}) << tiers;
+  }
+  EXPECT_EQ(hosts_of(&engine::Scenario::prefill,
+                     start + "serving: vllm-v1, prefill: {serving: {from: sglang, tiers: {host: "
+                             "10 GB}}}}\n"),
+            Names{"sglang"});
+  // Another deployment's own is named where that is.
+  EXPECT_EQ(
+      hosts_of(&engine::Scenario::prefill, start + "serving: sglang, prefill: {host: none}}\n"),
+      Names{"none"});
+}
+
 // However a sweep says it, all other fields are the engine's.
 TEST(EngineHosts, KeepWhatNobodySaysOfThem) {
   const std::string start = "base: {device: h100-sxm, model: llama-3.1-8b, serving: tensorrt-llm, ";
