@@ -325,6 +325,7 @@ std::optional<Refusal> make_rollout(const TaskPoint& point, const TrainMemory& m
   rollout.tokens = samples * rollout.length;
   rollout.generated = samples * mean.output;
   rollout.weights = outcome.metrics.weights;
+  rollout.energy = outcome.metrics.energy;
   // One device's, of all replicas on average.
   const double replicas = double(rollout.on.serving.replicas * rollout.on.parallel.dp);
   for (KernelRow row : outcome.kernels) {

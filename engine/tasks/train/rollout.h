@@ -27,6 +27,7 @@ struct Rollout {
   double length = 0;     // of a sample, on average
   Deployment on;
   Bytes weights;  // on one device
+  Joules energy;  // of all its devices; not a number: they do not say what they draw
   std::vector<KernelRow> kernels;
 };
 // `memory`: what training keeps, some of it also meanwhile. Uses the point's scratch and work meter from the start.

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <vector>
+
+#include "engine/kernels/power.h"
 #include "engine/step/interval.h"
 
 namespace engine {
@@ -28,8 +30,33 @@ Ends ends_of(const std::vector<KernelRow>& kernels) {
   return {interval.low / timed, interval.high / timed};
 }
 
-// Of one iteration instead of one optimizer step. The arithmetic of its batches counts; energy is not known: idle devices
-// of either kind are not followed.
+// What one device draws on average while it passes forward.
+Watts forward_power(const std::vector<KernelRow>& kernels) {
+  Joules drawn;
+  Seconds timed;
+  for (const KernelRow& row : kernels) {
+    if (row.phase != Phase::forward) continue;
+    drawn += row.work.energy;
+    timed += row.work.exposed();
+  }
+  return timed.value > 0 ? drawn / timed : Watts{0};
+}
+
+// Of one iteration: samples, scores and updates. Devices that train are at rest while others make samples and while weights travel,
+// and so are those others at all other times.
+Joules iteration_energy(const Scenario& scenario, const IterationPhases& phases,
+                        const Rollout& rollout, Joules update, Watts scoring) {
+  const RolloutSettings& settings = scenario.train.rollout;
+  const Seconds total = phases.total(settings.asynchronous);
+  const Seconds samples_here = settings.colocated ? phases.rollout : Seconds{0};
+  const Seconds rests = total - samples_here - phases.scoring - phases.update;
+  const Joules trainer = update + scoring * phases.scoring + power_at_rest(scenario.device) * rests;
+  const Joules others_at_rest = power_at_rest(rollout.on.device) * (total - phases.rollout) *
+                                rollout_devices(scenario, rollout.on);
+  return rollout.energy + trainer * double(scenario.parallel.devices()) + others_at_rest;
+}
+
+// Of one iteration instead of one optimizer step. The arithmetic of its batches counts.
 void rescale(const IterationPhases& phases, bool asynchronous, Ends sampling, double tokens,
              double batches, Metrics& metrics) {
   const Seconds iteration = phases.total(asynchronous), step = metrics.iteration_time;
@@ -50,7 +77,6 @@ void rescale(const IterationPhases& phases, bool asynchronous, Ends sampling, do
   metrics.per_device = metrics.total / metrics.devices;
   metrics.model_flops_utilization *= updating;
   metrics.hardware_flops_utilization *= updating;
-  metrics.iteration_energy = Joules{kNoValue};
 }
 
 }  // namespace
@@ -91,6 +117,10 @@ void report_rollout(const TaskPoint& point, const TrainStepTime& step,
   Metrics& metrics = outcome.metrics;
   const Seconds iteration = phases.total(settings.asynchronous);
   metrics.update_steps = steps;
+  const Joules update =
+      metrics.iteration_energy / metrics.devices * (phases.update / step.iteration);
+  metrics.iteration_energy =
+      iteration_energy(point.scenario, phases, rollout, update, forward_power(outcome.kernels));
   rescale(phases, settings.asynchronous, ends_of(rollout.kernels), rollout.tokens, batches,
           metrics);
   metrics.rollout_time = phases.rollout;
