@@ -57,71 +57,77 @@ void KvPool::tell(const Extent& extent, std::int64_t blocks) {
 
 void KvPool::look_below(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,
                         std::span<KvTier* const, kTiers> tiers, Below& below) const {
-  below.blocks.clear();
+  below.here = {};
+  below.parts.clear();
   below.from.fill(0);
   below.resume = {};
   std::size_t extents_to_state = 0;
   std::array<std::int64_t, kTiers> from_to_state{};
   std::int64_t start = 0;
+  bool goes_on_here = true;
   for (const PrefixExtent& part : prefix) {
     const std::int64_t wanted = blocks_to_share(part, start, most_tokens);
     const std::int32_t index = table_.find(part.key);
-    const std::int64_t here =
-        index < 0 ? 0 : std::min<std::int64_t>(extents_[std::size_t(index)].blocks, wanted);
-    std::int64_t found = here;
-    for (std::size_t i = 0; i < kTiers; ++i) {
+    std::int64_t found = 0;
+    if (index >= 0) {
+      const Extent& extent = extents_[std::size_t(index)];
+      found = std::min<std::int64_t>(extent.blocks, wanted);
+      if (goes_on_here) add_part(extent, part, start, most_tokens, below.here);
+    }
+    goes_on_here = goes_on_here && index >= 0 && below.here.whole;
+    for (std::size_t i = 0; i < kTiers && found < wanted; ++i) {
       if (tiers[i] == nullptr) continue;
-      const std::int64_t more =
-          std::clamp(tiers[i]->blocks(part.key), found, std::max(found, wanted)) - found;
+      const std::int64_t more = std::clamp(tiers[i]->blocks(part.key), found, wanted) - found;
       below.from[i] += more;
       found += more;
     }
-    below.blocks.push_back(found);
+    below.parts.push_back({found, index});
     if (state_blocks_ > 0) {
       const Below::Resume resume = find_state(part.key, {start, found, most_tokens}, tiers);
       if (resume.tokens > below.resume.tokens) {
         below.resume = resume;
-        extents_to_state = below.blocks.size();
+        extents_to_state = below.parts.size();
         from_to_state = below.from;
       }
     }
     start = part.end;
     if (found < wanted || part.end >= most_tokens) break;
   }
+  count_tokens(most_tokens, below.here);
   if (state_blocks_ == 0) return;
-  below.blocks.resize(extents_to_state);
+  below.here = match(prefix, most_tokens);
+  below.parts.erase(below.parts.begin() + extents_to_state, below.parts.end());
   below.from = from_to_state;
 }
 
-void KvPool::restore(std::span<const PrefixExtent> prefix, const Below& below) {
-  const std::span<const std::int64_t> blocks = below.blocks;
+void KvPool::restore(std::span<const PrefixExtent> prefix, Below& below) {
   // What is there of it already is not given up for the rest: it is not listed meanwhile, so it stays where it is.
-  SmallList<std::int32_t, 8> places;
   std::int64_t own = 0;
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const std::int32_t index = table_.find(prefix[i].key);
-    places.push_back(index);
-    if (index < 0) continue;
-    const Extent& extent = extents_[std::size_t(index)];
+  for (const Below::Part& part : below.parts) {
+    if (part.extent < 0) continue;
+    const Extent& extent = extents_[std::size_t(part.extent)];
     own += extent.unused() + (extent.state.at > 0 ? state_blocks_ : 0);
-    unlist(index);
+    unlist(part.extent);
   }
   std::int64_t room = free() - own;
-  for (std::size_t i = 0; i < blocks.size() && room > 0; ++i) {
-    const std::int64_t here = places[i] < 0 ? 0 : extents_[std::size_t(places[i])].blocks;
-    const std::int64_t brought = std::min(blocks[i] - here, room);
+  for (std::size_t i = 0; i < below.parts.size() && room > 0; ++i) {
+    Below::Part& part = below.parts[i];
+    const std::int64_t here = part.extent < 0 ? 0 : extents_[std::size_t(part.extent)].blocks;
+    const std::int64_t brought = std::min(part.blocks - here, room);
     if (brought <= 0) continue;
     take(brought);
     room -= brought;
-    if (places[i] < 0) places[i] = insert(prefix[i].key);
-    set_blocks(extents_[std::size_t(places[i])], here + brought);
+    if (part.extent < 0) part.extent = insert(prefix[i].key);
+    set_blocks(extents_[std::size_t(part.extent)], here + brought);
     idle_ += brought;
-    if (here + brought < blocks[i]) break;
+    if (here + brought < part.blocks) break;
   }
-  if (below.resume.from >= 0) restore_state(prefix[blocks.size() - 1].key, below.resume, room);
+  if (below.resume.from >= 0) {
+    restore_state(prefix[below.parts.size() - 1].key, below.resume, room);
+  }
   // Used last, its start last of all: that is given up last.
-  for (std::size_t i = blocks.size(); i-- > 0;) {
-    if (places[i] >= 0) list(places[i], false);
+  for (std::size_t i = below.parts.size(); i-- > 0;) {
+    if (below.parts[i].extent >= 0) list(below.parts[i].extent, false);
   }
 }
 
@@ -134,8 +140,7 @@ KvPool::Match KvPool::look_up(std::span<const PrefixExtent> prefix,
     start = part.end;
     if (!match.whole || part.end >= most_tokens) break;
   }
-  const std::int64_t most_blocks = full_blocks(0, most_tokens);
-  match.tokens = std::min(match.blocks, most_blocks) * block_size_;
+  count_tokens(most_tokens, match);
   return match;
 }
 

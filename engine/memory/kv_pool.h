@@ -31,28 +31,11 @@
 #include "engine/base/prefix_extent.h"
 #include "engine/base/small_list.h"
 #include "engine/memory/key_table.h"
+#include "engine/memory/kv_holding.h"
 #include "engine/memory/kv_tier.h"
 #include "engine/memory/prefix_holders.h"
 
 namespace engine {
-
-// What one request holds. Blocks it grows by while decoding are counted by who decodes.
-struct KvHolding {
-  struct Part {
-    std::int32_t extent = -1;
-    std::int32_t blocks = 0;  // of the extent, from its start
-  };
-  std::int64_t shared = 0;      // blocks in extents
-  std::size_t next_extent = 0;  // of its prefix, the first it has neither found nor published
-  SmallList<Part, 8> parts;     // held, in the order of the sequence
-
-  // Holds nothing; its memory stays.
-  void forget() {
-    shared = 0;
-    parts.clear();
-    next_extent = 0;
-  }
-};
 
 class KvPool {
  public:
@@ -192,7 +175,12 @@ class KvPool {
   // What the tiers below have of a prefix beyond the cache, in the order of its extents: blocks that each extent would
   // have, and how many of them come from each tier, the first of which are asked first; null: there is none.
   struct Below {
-    std::vector<std::int64_t> blocks;
+    Match here;  // what the cache has itself
+    struct Part {
+      std::int64_t blocks = 0;
+      std::int32_t extent = -1;  // in the cache; -1: it has nothing of it
+    };
+    SmallList<Part, 8> parts;
     std::array<std::int64_t, kTiers> from{};
     // Of a model with scans: the tokens after which a request would go on, and who has the state of that place.
     struct Resume {
@@ -204,8 +192,8 @@ class KvPool {
   };
   void look_below(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,
                   std::span<KvTier* const, kTiers> tiers, Below& below) const;
-  // Brings that into the cache, as far as there is room that nobody else holds.
-  void restore(std::span<const PrefixExtent> prefix, const Below& below);
+  // Brings that into the cache, which has not changed since, as far as there is room that nobody else holds.
+  void restore(std::span<const PrefixExtent> prefix, Below& below);
 
   // Blocks that would come free if a holder of `blocks` in all let go.
   std::int64_t freed_by(const KvHolding& holding, std::int64_t blocks) const;
@@ -283,13 +271,20 @@ class KvPool {
                  Match& match) const {
     const std::int32_t index = table_.find(part.key);
     if (index < 0) return false;
-    const Extent& extent = extents_[std::size_t(index)];
+    add_part(extents_[std::size_t(index)], part, start, most_tokens, match);
+    return true;
+  }
+  void add_part(const Extent& extent, const PrefixExtent& part, std::int64_t start,
+                std::int64_t most_tokens, Match& match) const {
     match.last = std::min<std::int64_t>(extent.blocks, blocks_to_share(part, start, most_tokens));
     match.blocks += match.last;
     match.idle += std::max<std::int64_t>(0, match.last - extent.reach);
     ++match.extents;
     match.whole = match.last == full_blocks(start, part.end);
-    return true;
+  }
+  // Of what was found, only so many tokens count.
+  void count_tokens(std::int64_t most_tokens, Match& match) const {
+    match.tokens = std::min(match.blocks, full_blocks(0, most_tokens)) * block_size_;
   }
   Match look_up(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const;
   struct Sharing {

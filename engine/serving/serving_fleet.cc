@@ -78,15 +78,17 @@ void ServingSim::takers_changed(Pool& pool) {
 
 void ServingSim::weigh(std::size_t replica) {
   Pool& pool = pools_[pool_of_[replica]];
-  const Replica& changed = replicas_[replica];
-  if (scales_ || fails_) {
-    switch_off_if_empty(pool, replica);
-    if (!pool.scaler.takes(replica - pool.first)) return;
-  }
+  if ((scales_ || fails_) && !takes_requests(pool, replica)) return;
   if (pool.weight == ReplicaWeight::none) return;
-  pool.weights.set(replica - pool.first, pool.weight == ReplicaWeight::tokens
-                                             ? changed.outstanding_tokens()
-                                             : changed.outstanding());
+  const Replica& changed = replicas_[replica];
+  const bool tokens = pool.weight == ReplicaWeight::tokens;
+  pool.weights.set(replica - pool.first,
+                   tokens ? changed.outstanding_tokens() : changed.outstanding());
+}
+
+[[gnu::noinline]] bool ServingSim::takes_requests(Pool& pool, std::size_t replica) {
+  switch_off_if_empty(pool, replica);
+  return pool.scaler.takes(replica - pool.first);
 }
 
 void ServingSim::switch_off_if_empty(Pool& pool, std::size_t replica) {

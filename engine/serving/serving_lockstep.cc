@@ -83,7 +83,7 @@ bool ServingSim::end_member(LockstepGroup& group, std::size_t index, RequestSour
   replica.wait_until(group.until());
   replica.end_work();
   if (!replica.forking().empty()) fork(index, source);
-  const bool told = !replica.departed().empty() && depart(index, source);
+  const bool told = !replica.departed().empty() && depart(index, source) != Told::nobody;
   replica.end_turn(true);
   note_member(group, index);
   if (replica.halted() && replica.at_rest()) {

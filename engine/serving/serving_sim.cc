@@ -56,11 +56,12 @@ void ServingSim::start(const ServingProblem& problem) {
     weighs_ = weighs_ || pools_[i].weight != ReplicaWeight::none;
   }
   compares_ = weighs_ || scales_ || fails_;
-  keeps_turns_ = !loads_ && problem.before_event == nullptr;
+  keeps_turns_ = problem.before_event == nullptr;
   pipelines_ = keeps_turns_ && lanes > replicas;
   // A group takes its turns as one: where it is the whole fleet, it is alone.
   const bool one_group = pools_.size() == 1 && pools_[0].groups.size() == 1;
   events_.reset(one_group ? 1 : replicas);
+  others_moved_ = false;
   next_ = after_next_ = expected_ = 0;
   events_since_expected_ = 0;
   transfers_.reset(replicas);
@@ -255,7 +256,7 @@ bool ServingSim::is_short(std::size_t& replica) {
   if (group != nullptr) return advance_group(*group, next_event, source);
   for (bool again = true; again;) {
     if (pipelines_ && !decode_on(index, next_event)) break;
-    if (in_sight_ && only_takes_blocks(index, next_event)) return;
+    if (in_sight_ && only_takes_blocks(index, next_event)) break;
     again = take_turn(index, next_event, source);
     if (again) begin_turn(index);
   }
@@ -264,17 +265,11 @@ bool ServingSim::is_short(std::size_t& replica) {
 
 bool ServingSim::only_takes_blocks(std::size_t index, double next_event) {
   Replica& replica = replicas_[index];
-  const PoolConstants& common = pools_[pool_of_[index]].common;
   for (;;) {
+    others_moved_ = false;
     act(index, std::int32_t(index));
-    const bool late = common.tells_late;
     if (!replica.only_takes_blocks()) return false;
-    // Others may have an earlier event than before where they no longer tell late.
-    const bool as_before = late == common.tells_late;
-    if (problem_->before_event != nullptr || !as_before || !is_next(replica, next_event)) {
-      events_.set(index, replica.next_event(), replica.working());
-      return true;
-    }
+    if (!keeps_turns_ || others_moved_ || !is_next(replica, next_event)) return true;
     begin_turn(index);
   }
 }
@@ -296,6 +291,7 @@ void ServingSim::tell_uses(std::size_t index) {
     }
   }
   pool.common.tells_late = false;
+  others_moved_ = true;
   for (std::size_t i = pool.first; i < pool.first + pool.count; ++i) {
     if (i == acting_) continue;
     replicas_[i].tell_at_once(now_);
@@ -314,22 +310,22 @@ bool ServingSim::decode_on(std::size_t index, double next_event) {
   return true;
 }
 
-[[gnu::always_inline]] inline bool ServingSim::take_turn(std::size_t index, double next_event,
+[[gnu::always_inline]] inline bool ServingSim::take_turn(std::size_t index, double& next_event,
                                                          RequestSource& source) {
   Replica& replica = replicas_[index];
   if (many_) fetch_behind_sequences(index, source);
   const bool ran = replica.end_work();
-  // Whoever is told of an answer at this moment may ask again at once: plan after that.
   const bool forks = !replica.forking().empty(), departs = !replica.departed().empty();
   if (forks) fork(index, source);
-  const bool told = departs && depart(index, source);
+  const Told told = departs ? depart(index, source) : Told::nobody;
+  if (told != Told::nobody) next_event = next_after(told, index, next_event, source);
   if (many_) look_further_ahead();
   if (replica.halted()) {
     rest(index, ran, source);
     return false;
   }
   const bool expects = replica.expects();
-  if (!ran || (!told && replica.plans_now(next_event))) {
+  if (!ran || replica.plans_now(next_event)) {
     if (expects) fetch(index, source);
     if (!replica.forking().empty()) fork(index, source);
     start_loads(index);
@@ -338,23 +334,53 @@ bool ServingSim::decode_on(std::size_t index, double next_event) {
     replica.plan();
   }
   replica.end_turn(ran);
+  if (loads_) next_event = others_moved_ ? now_ : std::min(next_event, transfers_.next());
   if (!keeps_turns_ || expects || !is_next(replica, next_event)) return false;
-  return !(forks || departs) || (leaves_quietly_ && !told && stats_.nothing_to_decide());
+  return !(forks || departs) || (leaves_quietly_ && stats_.nothing_to_decide());
 }
 
-bool ServingSim::depart(std::size_t index, RequestSource& source) {
+// Whoever is told may act at this moment: a replica that goes on with a request, or a client who asks again. Where no request comes at
+// once the turn goes on, and counts as the two that it is.
+[[gnu::noinline]] double ServingSim::next_after(Told told, std::size_t index, double next_event,
+                                                const RequestSource& source) {
+  const bool quiet = keeps_turns_ && !others_moved_ && stats_.nothing_to_decide();
+  if (told == Told::replica || !quiet) return now_;
+  const double next = std::min(next_event, source.next_arrival());
+  if (replicas_[index].plans_now(next)) charge(kWorkOfAnEvent);
+  return next;
+}
+
+// It is done: its client is told, if there is one, unless other answers to its prompt are still being generated.
+[[gnu::always_inline]] inline bool ServingSim::answer(Sequence& sequence, std::size_t index,
+                                                      RequestSource& source) {
+  using Left = AnswerGroups::Left;
+  const Left left = sequence.answers >= 0 ? answers_.done(sequence) : Left::none;
+  if (left == Left::some) return false;
+  // Its first token may have come from another replica.
+  const double told = std::max(replicas_[index].told(now_), sequence.first_token);
+  if (left == Left::none) {
+    stats_.finished(sequence, {.made = now_, .told = told}, std::int32_t(index));
+  } else {
+    stats_.failed(sequence, now_, std::int32_t(index));
+  }
+  if (sequence.client < 0) return false;
+  source.answered(sequence.client, told + stats_.request_latency());
+  return true;
+}
+
+ServingSim::Told ServingSim::depart(std::size_t index, RequestSource& source) {
   Replica& replica = replicas_[index];
   const bool last = stage_of(index) + 1 == stages().size();
-  bool told = false;
+  Told told = Told::nobody;
   for (const std::int32_t slot : replica.departed()) {
     Sequence& sequence = replica.sequence(slot);
     if (!adapters_.empty()) adapters_[index].release(sequence.adapter);
     if (sequence.output < sequence.asked || (!last && sequence.forks())) {
       hand_over(index, slot, source);
-      told = true;  // who goes on with it has its turn first
+      told = Told::replica;  // who goes on with it has its turn first
       continue;
     }
-    told = answer(sequence, index, source) || told;
+    if (answer(sequence, index, source)) told = std::max(told, Told::client);
     if (last) {
       replica.forget(slot);
     } else {

@@ -105,8 +105,9 @@ class ServingSim {
   void arrive(RequestSource& source);
   // A replica's turn, and its next ones as long as nothing happens elsewhere before `next_event`.
   void advance(std::size_t replica, double next_event, RequestSource& source);
-  // True where it has the next event again, and this turn changed nothing for anybody else.
-  bool take_turn(std::size_t replica, double next_event, RequestSource& source);
+  // True where it has the next event again, and this turn changed nothing for anybody else but when the next request or KV comes,
+  // which is then part of `next_event`.
+  bool take_turn(std::size_t replica, double& next_event, RequestSource& source);
   // Its next event comes before anything that could happen elsewhere; and it is that event's turn.
   bool is_next(const Replica& replica, double next_event) const {
     const double event = replica.next_event();
@@ -146,8 +147,11 @@ class ServingSim {
     events_.set(group.first(), group.next_event(), group.steps());
   }
   void settle_groups();
-  // Sees to those that are done in a replica, of which there are some; true where a client was told.
-  bool depart(std::size_t replica, RequestSource& source);
+  // Sees to those that are done in a replica, of which there are some; and who was told, those who may act on it at once last.
+  enum class Told : std::uint8_t { nobody, client, replica };
+  Told depart(std::size_t replica, RequestSource& source);
+  // The earliest event elsewhere, now that somebody was told: this moment where that may be somebody's turn before the replica's.
+  double next_after(Told told, std::size_t replica, double next_event, const RequestSource& source);
   void ask_for(const Sequence& sequence);
   void hand_over(std::size_t replica, std::int32_t slot, RequestSource& source);
   // Where blocks are set aside before a prompt is read: a replica that writes is asked for them, the request goes to one that
@@ -193,6 +197,8 @@ class ServingSim {
   // False where it steps alone.
   bool note_in_group(std::size_t replica);
   void weigh(std::size_t replica);
+  // Where replicas come and go: whether it takes requests, once it is off if nobody wants it and it has nothing to do.
+  bool takes_requests(Pool& pool, std::size_t replica);
   // Many replicas: what an event looks at is asked for while the one before it is worked on, in two steps, since the first
   // brings the addresses of the second: the replica with its lists, and the sequences that these name.
   void fetch_replica(std::size_t replica) const {
@@ -302,7 +308,8 @@ class ServingSim {
   bool steps_together_ = false;   // replicas of some pool share experts
   bool loads_ = false;            // replicas of some pool have KV below their caches
   bool in_sight_ = false;         // others see what replicas of some pool give up:
-  std::size_t acting_ = 0;        // of these, who does something
+  std::size_t acting_ = 0;        // of these, who does something,
+  bool others_moved_ = false;     // and whether its turn has brought events of others forward
   bool keeps_turns_ = false;      // a turn may be followed by the next without a look elsewhere
   bool pipelines_ = false;        // likewise, and some replicas are pipelines
   bool leaves_quietly_ = false;   // who departs from a replica changes nothing elsewhere

@@ -39,23 +39,6 @@ void ServingSim::fork(std::size_t index, const RequestSource& source) {
   replica.forking().clear();
 }
 
-// It is done: its client is told, if there is one, unless other answers to its prompt are still being generated.
-bool ServingSim::answer(Sequence& sequence, std::size_t index, RequestSource& source) {
-  using Left = AnswerGroups::Left;
-  const Left left = sequence.answers >= 0 ? answers_.done(sequence) : Left::none;
-  if (left == Left::some) return false;
-  // Its first token may have come from another replica.
-  const double told = std::max(replicas_[index].told(now_), sequence.first_token);
-  if (left == Left::none) {
-    stats_.finished(sequence, {.made = now_, .told = told}, std::int32_t(index));
-  } else {
-    stats_.failed(sequence, now_, std::int32_t(index));
-  }
-  if (sequence.client < 0) return false;
-  source.answered(sequence.client, told + stats_.request_latency());
-  return true;
-}
-
 // Where all adapters fit nobody waits for any.
 void ServingSim::start_adapters() {
   const std::int64_t asked = problem_->load.adapters;

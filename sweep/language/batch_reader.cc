@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "sweep/language/engine_hosts.h"
 #include "sweep/language/space_reader.h"
 #include "sweep/language/sweep_reader.h"
 #include "sweep/language/yaml_file.h"
@@ -21,11 +22,12 @@ SpaceNode SpaceReader::read_batch(const std::vector<BatchField>& fields) {
   return node;
 }
 
-engine::Result<Space> SweepReader::batch(const std::vector<BatchField>& fields) {
+engine::Result<Space> SweepReader::batch(std::vector<BatchField> fields) {
   SpaceParts base = parts_;
   const InputLimits limits = reading_.limits;
   const std::vector<std::string> files = reading_.files;
   SpaceReader reader(parts_, std::uint64_t(parts_.base.seed), reading_);
+  add_hosts(fields, said_of_hosts_, reading_.library, reading_.limits);
   if (!fields.empty()) parts_.root.children.push_back(reader.read_batch(fields));
   reader.check_order();
   take_published_formats();

@@ -3,60 +3,17 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "engine/base/deployment_role.h"
 #include "sweep/language/load_spec.h"
 #include "sweep/language/yaml_file.h"
-#include "sweep/space/roles.h"
 
 namespace sweep {
 namespace {
 
 using Entries = std::vector<NodeEntry>;
-
-// What a sweep is made of, besides settings.
-constexpr std::string_view kStructure[] = {"base", "axes", "zip", "concat", "sample", "of"};
-
-// A plain map alters fields of a host; anything else says which hosts there are.
-bool names_hosts(const Node& said) {
-  return !said.is_map() || said.find("from") != nullptr || said.find("values") != nullptr;
-}
-
-// What documents say that decides about hosts.
-struct Said {
-  std::set<std::string, std::less<>> hosts;  // deployments whose host is named; "": the main one
-  bool trains = false;
-  bool serves = false;   // or anything else than training
-  bool samples = false;  // is trained on what it writes itself
-
-  void task(const Node& task) {
-    for (const Node& item : task.items) this->task(item);
-    if (!task.is_scalar()) return;
-    trains = trains || task.text == "train" || task.text == "rl";
-    serves = serves || task.text != "train";
-  }
-  // Inside a section a host is something else: `serving.tiers.host` is memory.
-  enum class Inside : std::uint8_t { sweep, section };
-  void read(const Node& node, const std::string& deployment, Inside inside) {
-    for (const auto& [key, value] : node.entries) {
-      const bool of_role = role_of(key.text) != kNone;
-      const std::size_t dot = of_role ? key.text.find('.') : std::string::npos;
-      const std::string about = of_role ? key.text.substr(0, dot) : deployment;
-      const std::string path = dot == std::string::npos ? key.text : key.text.substr(dot + 1);
-      const bool settings = inside == Inside::sweep;
-      if (settings && path == "host" && names_hosts(value)) hosts.insert(about);
-      if (key.text == "task") task(value);
-      samples = samples || about == "rollout" || key.text.starts_with("train.rollout");
-      const bool whole_role = of_role && dot == std::string::npos;
-      const bool goes_on = std::ranges::find(kStructure, key.text) != std::end(kStructure);
-      read(value, about, settings && (whole_role || goes_on) ? Inside::sweep : Inside::section);
-    }
-    for (const Node& item : node.items) read(item, deployment, inside);
-  }
-};
 
 // Where engines, or training libraries, are named, and the library that has them.
 struct Kind {
@@ -154,6 +111,20 @@ class HostWriter {
     // Whole hosts on an axis have these fields already, and leave nothing of the base's.
     for (NodeEntry& entry : node.entries) {
       if (whole_ones && entry.key.text == "base") take_fields(entry.value);
+    }
+  }
+
+  void batch(std::vector<BatchField>& fields, const Entries& stated) const {
+    const std::size_t said = fields.size();
+    for (std::size_t i = 0; i < said; ++i) {
+      auto& [key, values] = fields[i].path_and_values;
+      if (key.text == role_) {
+        for (Node& deployment : values.items) of_deployment(deployment, stated);
+      }
+      auto hosts = is_settings(key.text) ? hosts_of(values, stated) : std::nullopt;
+      if (!hosts) continue;
+      fields.push_back(
+          {{scalar(path("host"), key.where), *std::move(hosts)}, std::vector(fields[i].order)});
     }
   }
 
@@ -323,34 +294,70 @@ std::unique_ptr<const Node> round_host(std::string_view role, const engine::Loca
   return std::make_unique<const Node>(map_of({{scalar("base", where), std::move(base)}}, where));
 }
 
+// Whether samples would be written by a host of training, unless another one is put below what is said.
+bool needs_round_host(const SaidOfHosts& said) {
+  return said.trains && !said.serves && said.samples && !said.named.contains("rollout");
+}
+
+// Hands `write` a writer for each deployment whose host is not named, and the fields that its host has beside its own.
+template <class Write>
+void each_writer(const SaidOfHosts& said, const Library& library, const InputLimits& limits,
+                 Write&& write) {
+  if (said.trains && said.serves) return;
+  const bool main_is_named = said.named.contains("");
+  if (!main_is_named) {
+    const Kind& kind = said.trains ? kTraining : kEngines;
+    write(HostWriter("", kind, Serving::own, library, limits), said.fields);
+  }
+  for (const std::string_view role : enum_names(engine::DeploymentRole{})) {
+    if (role == "main" || said.named.contains(role)) continue;
+    if (role == "rollout" && needs_round_host(said)) {
+      write(HostWriter(role, kEngines, Serving::main_too, library, limits), Entries{});
+    } else if (!main_is_named) {
+      write(HostWriter(role, kEngines, Serving::own, library, limits), said.fields);
+    }
+  }
+}
+
 }  // namespace
 
-void add_hosts(std::vector<std::unique_ptr<const Node>>& documents, const Library& library,
-               const InputLimits& limits) {
-  Said said;
-  for (const auto& document : documents) said.read(*document, "", Said::Inside::sweep);
-  if (said.trains && said.serves) return;
-  Entries fields;
-  for (const auto& document : documents) add_fields(fields, HostWriter::fields_of(*document));
-  const auto write = [&](const HostWriter& writer, const Entries& stated) {
+SaidOfHosts add_hosts(std::vector<std::unique_ptr<const Node>>& documents, const Library& library,
+                      const InputLimits& limits) {
+  SaidOfHosts said;
+  for (const auto& document : documents) {
+    read_said(*document, said);
+    add_fields(said.fields, HostWriter::fields_of(*document));
+  }
+  each_writer(said, library, limits, [&](const HostWriter& writer, const Entries& stated) {
     for (auto& document : documents) {
       Node with = *document;
       writer.sweep(with, stated);
       document = std::make_unique<const Node>(std::move(with));
     }
-  };
-  if (!said.hosts.contains("")) {
-    write({"", said.trains ? kTraining : kEngines, Serving::own, library, limits}, fields);
+  });
+  if (needs_round_host(said)) {
+    documents.insert(documents.begin(), round_host("rollout", documents.front()->where));
   }
-  for (const std::string_view role : enum_names(engine::DeploymentRole{})) {
-    if (said.hosts.contains(role) || role == "main") continue;
-    if (said.trains && said.samples && role == "rollout") {
-      write({role, kEngines, Serving::main_too, library, limits}, {});
-      documents.insert(documents.begin(), round_host(role, documents.front()->where));
-    } else if (!said.hosts.contains("")) {
-      write({role, kEngines, Serving::own, library, limits}, fields);
-    }
-  }
+  return said;
+}
+
+void add_hosts(std::vector<BatchField>& fields, SaidOfHosts said, const Library& library,
+               const InputLimits& limits) {
+  const bool base_has_round_host = needs_round_host(said);
+  for (const BatchField& field : fields) read_said(field.path_and_values, said);
+  each_writer(said, library, limits, [&](const HostWriter& writer, const Entries& stated) {
+    writer.batch(fields, stated);
+  });
+  const bool written = std::ranges::any_of(fields, [](const BatchField& field) {
+    return field.path_and_values.key.text == "rollout.host";
+  });
+  if (!needs_round_host(said) || base_has_round_host || written) return;
+  const engine::Location where = fields[0].path_and_values.key.where;
+  Node hosts = map_of({}, where);
+  hosts.kind = Node::Kind::sequence;
+  hosts.items = {host_node({}, {}, where)};
+  fields.push_back({{scalar("rollout.host", where), std::move(hosts)},
+                    std::vector<std::uint32_t>(fields[0].order.size(), 0)});
 }
 
 }  // namespace sweep

@@ -17,7 +17,7 @@ namespace sweep {
 
 void SweepReader::start(engine::Result<Node> root) {
   gather(std::move(root), file_name_);
-  add_hosts(documents_, reading_.library, reading_.limits);
+  said_of_hosts_ = add_hosts(documents_, reading_.library, reading_.limits);
   read_base(last("seed"));
   published_in_base_ = reading_.published.size();
   load_calibrations(parts_.base, root_where_, reading_);

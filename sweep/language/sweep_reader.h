@@ -13,6 +13,7 @@
 #include "sweep/language/inert_axes.h"
 #include "sweep/language/node.h"
 #include "sweep/language/reading.h"
+#include "sweep/language/said_of_hosts.h"
 #include "sweep/language/sweep_spec.h"
 #include "sweep/space/space_parts.h"
 
@@ -29,7 +30,7 @@ class SweepReader {
 
   // Or the base alone, and then any number of batches of designs over it.
   void start(engine::Result<Node> root);
-  engine::Result<Space> batch(const std::vector<BatchField>& fields);
+  engine::Result<Space> batch(std::vector<BatchField> fields);
 
   // Everything that is wrong so far, in the order of the files; forgotten once it is told.
   std::vector<engine::Mistake> mistakes();
@@ -66,6 +67,7 @@ class SweepReader {
   SpaceParts parts_;
   engine::Location root_where_;
   std::vector<std::unique_ptr<const Node>> documents_;  // conditions point into them while we read
+  SaidOfHosts said_of_hosts_;
   std::vector<StatedField> base_fields_;
   std::map<int, engine::Location> roles_in_base_;  // by their leaves `present`
   std::size_t published_in_base_ = 0;  // of reading_.published, those that the base named

@@ -298,6 +298,33 @@ TEST(Rollout, CachedPromptsAreReadOnce) {
   EXPECT_LT(figures_of(scenario).rollout_time, each * 0.7);
 }
 
+// Samples of a prompt are on one replica as long as no replica has more to do for it. So each prompt is read once, however many
+// replicas there are, and with fewer prompts than replicas each replica reads one.
+TEST(Rollout, SamplesOfAPromptAreTogether) {
+  Scenario scenario = learning();
+  scenario.train.sequence = 8002;
+  scenario.train.global_batch = 8;
+  scenario.rollout.deployment.serving.prefix_caching = true;
+  const auto time = [&](std::int64_t prompts, std::int64_t samples) {
+    scenario.train.rollout = {
+        .prompts = prompts, .samples = samples, .lengths = {.prompt = 8000, .output = 2}};
+    return figures_of(scenario).rollout_time;
+  };
+  // Of eight replicas each has eight samples of one prompt.
+  const Seconds one_each = time(8, 8);
+  EXPECT_LT(one_each, time(8, 1) * 1.5);
+  for (const std::int64_t prompts : {1, 2, 4}) EXPECT_EQ(time(prompts, 64 / prompts), one_each);
+  EXPECT_GT(time(16, 8), one_each * 1.5);
+  EXPECT_LT(time(16, 8), one_each * 2.1);
+  // Twelve prompts of four samples are six samples for each replica: no replica has twice as many as another.
+  const auto answers = [&](std::int64_t prompts, std::int64_t samples) {
+    scenario.train.rollout = {
+        .prompts = prompts, .samples = samples, .lengths = {.prompt = 16, .output = 4000}};
+    return figures_of(scenario).rollout_time;
+  };
+  EXPECT_NEAR(answers(12, 4) / answers(8, 6), 1, 0.01);
+}
+
 // Rows of training are of a whole iteration; those of samples have a role of their own.
 TEST(Rollout, RowsSayWhoDidTheWork) {
   const Outcome outcome = evaluate(learning());

@@ -3,11 +3,15 @@
 // every event of a run.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <limits>
+#include <string>
 
 #include "engine/serving/serving_sim.h"
 #include "tests/support/linear_scan.h"
 #include "tests/support/serving_laboratory.h"
+#include "tests/support/serving_mechanisms.h"
 
 namespace engine {
 namespace {
@@ -75,10 +79,35 @@ TEST(ServingLaws, EveryTurnIsThatOfALinearScan) {
   EXPECT_GT(together, 1'000);
 }
 
+// To the last digit.
+void expect_same_run(const toys::Laboratory& alone, const ServingStats::Summary& one,
+                     const toys::Laboratory& watched, const ServingStats::Summary& other,
+                     const std::string& which) {
+  ASSERT_EQ(alone.sim.makespan(), watched.sim.makespan()) << which;
+  ASSERT_EQ(one.steps, other.steps) << which;
+  ASSERT_EQ(one.busy, other.busy) << which;
+  ASSERT_EQ(one.kv_token_seconds, other.kv_token_seconds) << which;
+  ASSERT_EQ(one.kv_peak, other.kv_peak) << which;
+  ASSERT_EQ(one.tier_tokens, other.tier_tokens) << which;
+  ASSERT_EQ(alone.sim.idle_seconds(), watched.sim.idle_seconds()) << which;
+  ASSERT_EQ(alone.sim.stats().gap_count(), watched.sim.stats().gap_count()) << which;
+  if (alone.sim.stats().gap_count() > 0) {
+    ASSERT_EQ(alone.sim.stats().gap_mean(), watched.sim.stats().gap_mean()) << which;
+  }
+  ASSERT_EQ(one.in_system_seconds, other.in_system_seconds) << which;
+  ASSERT_EQ(alone.rows.size(), watched.rows.size()) << which;
+  for (std::size_t i = 0; i < alone.rows.size(); ++i) {
+    ASSERT_EQ(alone.rows[i].number, watched.rows[i].number) << which;
+    if (alone.rows[i].end != RequestEnd::finished) continue;
+    ASSERT_EQ(alone.rows[i].finish.value, watched.rows[i].finish.value) << which;
+  }
+}
+
+const std::function<void(const ServingSim&)> kLook = [](const ServingSim&) {};
+
 // A replica goes on without a look elsewhere as long as nothing can happen there. Somebody who looks at every event sees the
 // same run.
 TEST(ServingLaws, TurnsInARowAreThoseOfTheQueue) {
-  const std::function<void(const ServingSim&)> look = [](const ServingSim&) {};
   int pipelines = 0;
   for (std::uint64_t number = 0; number < 300; ++number) {
     toys::RandomCase made = toys::random_case(number);
@@ -89,29 +118,47 @@ TEST(ServingLaws, TurnsInARowAreThoseOfTheQueue) {
       made.scenario.serving.prefix_caching = true;
     }
     toys::Laboratory alone(made), watched(std::move(made));
-    watched.before_event = &look;
+    watched.before_event = &kLook;
     const ServingStats::Summary one = alone.run(), other = watched.run();
-    ASSERT_EQ(alone.sim.makespan(), watched.sim.makespan()) << number;
-    ASSERT_EQ(one.steps, other.steps) << number;
-    ASSERT_EQ(one.busy, other.busy) << number;
-    ASSERT_EQ(one.kv_token_seconds, other.kv_token_seconds) << number;
-    ASSERT_EQ(one.kv_peak, other.kv_peak) << number;
-    ASSERT_EQ(alone.sim.idle_seconds(), watched.sim.idle_seconds()) << number;
+    expect_same_run(alone, one, watched, other, std::to_string(number));
+    ASSERT_FALSE(HasFailure());
     ASSERT_EQ(alone.sim.table().seconds(), watched.sim.table().seconds()) << number;
-    ASSERT_EQ(alone.sim.stats().gap_count(), watched.sim.stats().gap_count()) << number;
-    if (alone.sim.stats().gap_count() > 0) {
-      ASSERT_EQ(alone.sim.stats().gap_mean(), watched.sim.stats().gap_mean()) << number;
-    }
-    ASSERT_EQ(one.in_system_seconds, other.in_system_seconds) << number;
-    ASSERT_EQ(alone.rows.size(), watched.rows.size()) << number;
-    for (std::size_t i = 0; i < alone.rows.size(); ++i) {
-      ASSERT_EQ(alone.rows[i].number, watched.rows[i].number) << number;
-      if (alone.rows[i].end != RequestEnd::finished) continue;
-      ASSERT_EQ(alone.rows[i].finish.value, watched.rows[i].finish.value) << number;
-    }
     pipelines += alone.made.scenario.parallel.pp > 1;
   }
   EXPECT_GT(pipelines, 10);
+}
+
+// The same whatever else is switched on, for clients that ask again at once and for those that think first: a replica that has told one
+// of an answer plans on before anybody else looks, unless a request comes at that moment.
+TEST(ServingLaws, TurnsInARowGoWithEveryMechanism) {
+  std::uint64_t number = 0;
+  double told = 0, loaded = 0;
+  const toys::Mechanism& tiers =
+      *std::ranges::find(toys::mechanisms(), "tiers", &toys::Mechanism::name);
+  for (const toys::Mechanism& mechanism : toys::mechanisms()) {
+    for (int n = 0; n < 24; ++n, ++number) {
+      toys::Switched on{&mechanism};
+      if (n % 2 > 0 && &mechanism != &tiers && toys::together(mechanism, tiers))
+        on.push_back(&tiers);
+      toys::Fleet alone(number), watched(number);
+      for (toys::Fleet* fleet : {&alone, &watched}) {
+        Load& load = fleet->lab.made.scenario.load;
+        if (n % 3 > 0 && load.arrivals != ArrivalKind::trace) load.turns = 3;
+        if (n % 3 > 1) load.think_time = Seconds{0.01};
+        fleet->main().router = router_named("least_outstanding");
+        toys::switch_on(*fleet, on);
+      }
+      watched.lab.before_event = &kLook;
+      const ServingStats::Summary one = alone.run(false), other = watched.run(false);
+      expect_same_run(alone.lab, one, watched.lab, other,
+                      std::to_string(number) + " " + std::string(mechanism.name));
+      ASSERT_FALSE(HasFailure());
+      if (alone.lab.made.scenario.load.turns > 1) told += one.finished;
+      loaded += one.loads;
+    }
+  }
+  EXPECT_GT(told, 1000);
+  EXPECT_GT(loaded, 100);
 }
 
 TEST(ServingLaws, TheIndexOfTheLeastIsThatOfALinearScan) {

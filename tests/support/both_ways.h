@@ -34,8 +34,9 @@ inline void expect_conservation(Fleet& fleet, const ServingStats::Summary& summa
     EXPECT_EQ(replica.waiting(), 0) << which;
     EXPECT_EQ(replica.pool().free(), replica.pool().total()) << which;
   }
-  // Rows do not say when a request was given up, or turned away once it had waited for blocks.
-  if (summary.failed > 0 || (fleet.journey.pushes && summary.shed > 0)) return;
+  // Rows do not say when a request was given up, or turned away once it had waited for blocks, or for a replica to be on.
+  const bool waited = fleet.journey.pushes || summary.held > 0;
+  if (summary.failed > 0 || (waited && summary.shed > 0)) return;
   // Rows have what clients are told, which is later.
   if (fleet.lab.made.scenario.host.front_end_per_token.value > 0) return;
   // Little: requests inside, summed over time, are the times that each was inside.

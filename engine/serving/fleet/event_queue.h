@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -19,6 +20,9 @@ class EventQueue {
   void reset(std::size_t replicas) {
     alone_ = replicas == 1;
     only_ = kNever;
+    few_ = replicas <= Few::kWidth;
+    few_events_.values.fill(kNever);
+    if (few_) return;
     ends_.reset(replicas, kNever, kNever);
     plans_.reset(replicas, kNever, kNever);
     is_to_plan_.assign(replicas, 0);
@@ -40,6 +44,7 @@ class EventQueue {
   // The replica whose turn it is; any, where nobody has anything to do.
   Turn next() const {
     if (alone_) return {.time = only_};
+    if (few_) return next_of_few();
     const double end = ends_.least(), plan = plans_.least();
     const double moment = std::min(end, plan) + kSameMoment;
     const bool ends = end <= moment;
@@ -56,29 +61,61 @@ class EventQueue {
             .ends = ends,
             .of_its_kind = others};
   }
-  // Who has the earliest event of all others: most likely the next turn. There are others.
+  // Who has the earliest event of all others: most likely the next turn. There are many.
   std::size_t after(const Turn& turn) const {
     if (turn.others < turn.of_its_kind.least) return (turn.ends ? plans_ : ends_).first();
     return (turn.ends ? ends_ : plans_).one_of(turn.of_its_kind, turn.replica);
   }
   double time_of(std::size_t replica) const {
-    return alone_ ? only_ : std::min(ends_.at(replica), plans_.at(replica));
+    if (alone_) return only_;
+    if (few_) return few_events_.values[replica];
+    return std::min(ends_.at(replica), plans_.at(replica));
   }
 
  private:
+  using Few = LineOfValues<double>;
+  // Whether it is the end of work matters only where several have something to do at one moment.
+  Turn next_of_few() const {
+    std::size_t replica = few_events_.least_place();
+    double others = few_events_.least_beside(replica);
+    const double moment = few_events_.values[replica] + kSameMoment;
+    if (others <= moment) {
+      replica = first_of_few(moment);
+      others = few_events_.least_beside(replica);
+    }
+    return {.replica = replica, .time = few_events_.values[replica], .others = others};
+  }
+  // Of those that have something to do then: the first who ends work, or else the first.
+  std::size_t first_of_few(double moment) const {
+    std::size_t first_to_plan = Few::kWidth;
+    for (std::size_t i = 0; i < Few::kWidth; ++i) {
+      if (few_events_.values[i] > moment) continue;
+      if (few_end_work_[i]) return i;
+      first_to_plan = std::min(first_to_plan, i);
+    }
+    return first_to_plan;
+  }
   // Of its own: who notes one event is inlined in many places.
   [[gnu::noinline]] void set_among(std::size_t replica, double time, bool work_ends) {
+    if (few_) {
+      few_events_.values[replica] = time;
+      few_end_work_[replica] = work_ends;
+      return;
+    }
     ends_.set(replica, work_ends ? time : kNever);
     if (work_ends && is_to_plan_[replica] == 0) return;
     plans_.set(replica, work_ends ? kNever : time);
     is_to_plan_[replica] = work_ends ? 0 : 1;
   }
 
+  bool alone_ = false;  // one replica needs no index,
+  bool few_ = false;    // nor do a few: who asks looks at all of them
+  double only_ = kNever;
+  std::array<bool, Few::kWidth> few_end_work_{};
+  Few few_events_{};
   LeastOf<double> ends_, plans_;
   // Replicas that are in the second: few, and their places are not looked up for the others.
   std::vector<std::uint8_t> is_to_plan_;
-  bool alone_ = false;  // one replica needs no index
-  double only_ = kNever;
 };
 
 }  // namespace engine

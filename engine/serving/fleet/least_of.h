@@ -11,6 +11,33 @@
 
 namespace engine {
 
+// Eight values in a line of memory, and which of them is the least: halves, pairs, ones, without a branch, since which way it went
+// could not be foreseen.
+template <class Value>
+struct alignas(64) LineOfValues {
+  static constexpr std::size_t kWidth = 8;
+
+  std::array<Value, kWidth> values;
+
+  // The first of the least.
+  std::size_t least_place() const {
+    const Value* const v = values.data();
+    const Value left = std::min(std::min(v[0], v[1]), std::min(v[2], v[3]));
+    const Value right = std::min(std::min(v[4], v[5]), std::min(v[6], v[7]));
+    std::size_t place = right < left ? 4 : 0;
+    place += std::min(v[place + 2], v[place + 3]) < std::min(v[place], v[place + 1]) ? 2 : 0;
+    return place + (v[place + 1] < v[place] ? 1 : 0);
+  }
+  // Of all but one place: the other half, the other pair and the other one.
+  Value least_beside(std::size_t place) const {
+    const Value* const v = values.data();
+    const Value* const half = v + ((place & 4) ^ 4);
+    const Value* const pair = v + ((place & 6) ^ 2);
+    const Value near = std::min(v[place ^ 1], std::min(pair[0], pair[1]));
+    return std::min(near, std::min(std::min(half[0], half[1]), std::min(half[2], half[3])));
+  }
+};
+
 template <class Value>
 class LeastOf {
  public:
@@ -37,11 +64,7 @@ class LeastOf {
     Value& own = lines_[index / kWidth].values[index % kWidth];
     if (own == value) return;
     own = value;
-    if (levels_ == 2) {  // all are in one line, which is looked at as a whole
-      first_ = least_place(lines_[0]);
-      lines_[1].values[0] = lines_[0].values[first_];
-      return;
-    }
+    if (in_one_line()) return;                                  // who asks looks at all of it
     std::uint32_t before = std::uint32_t(index), now = before;  // who has the least of those below
     for (std::size_t level = 1; level < levels_; ++level) {
       index /= kWidth;
@@ -50,7 +73,7 @@ class LeastOf {
       if (value > least || (value == least && now >= holder)) {
         if (holder != before) return;
         const Line& below = lines_[first_line_[level - 1] + index];
-        const std::size_t place = least_place(below);
+        const std::size_t place = below.least_place();
         value = below.values[place];
         now = holder_of(level - 1, index, place);
       }
@@ -61,9 +84,9 @@ class LeastOf {
     first_ = now;
   }
   Value at(std::size_t index) const { return lines_[index / kWidth].values[index % kWidth]; }
-  Value least() const { return lines_.back().values[0]; }
+  Value least() const { return in_one_line() ? at(first()) : lines_.back().values[0]; }
   // The lowest index that has it.
-  std::size_t first() const { return first_; }
+  std::size_t first() const { return in_one_line() ? lines_[0].least_place() : first_; }
   // The least of all but one, and the level of the tree at which it stands beside that one.
   struct Others {
     Value least{};
@@ -72,8 +95,7 @@ class LeastOf {
   Others others(std::size_t index) const {
     Others others{.least = greatest_};
     for (std::size_t level = 0; level + 1 < levels_; ++level, index /= kWidth) {
-      const Value beside =
-          least_beside(lines_[first_line_[level] + index / kWidth], index % kWidth);
+      const Value beside = lines_[first_line_[level] + index / kWidth].least_beside(index % kWidth);
       if (beside < others.least) others = {.least = beside, .level = level};
     }
     return others;
@@ -99,12 +121,11 @@ class LeastOf {
   }
 
  private:
-  static constexpr std::size_t kWidth = 8;
+  using Line = LineOfValues<Value>;
+  static constexpr std::size_t kWidth = Line::kWidth;
   static constexpr std::size_t kMostLevels = 12;  // of 2^32 values
 
-  struct alignas(64) Line {
-    std::array<Value, kWidth> values;
-  };
+  bool in_one_line() const { return levels_ <= 2; }
   using Holders = std::array<std::uint32_t, kWidth>;
   static Line all_of(Value value) {
     Line line;
@@ -119,24 +140,6 @@ class LeastOf {
     if (level == 0) return std::uint32_t(line * kWidth + place);
     return holders_[first_line_[level] - first_line_[1] + line][place];
   }
-  // Halves, pairs, ones: without a branch, since which way it went could not be foreseen.
-  static std::size_t least_place(const Line& line) {
-    const Value* const v = line.values.data();
-    const Value left = std::min(std::min(v[0], v[1]), std::min(v[2], v[3]));
-    const Value right = std::min(std::min(v[4], v[5]), std::min(v[6], v[7]));
-    std::size_t place = right < left ? 4 : 0;
-    place += std::min(v[place + 2], v[place + 3]) < std::min(v[place], v[place + 1]) ? 2 : 0;
-    return place + (v[place + 1] < v[place] ? 1 : 0);
-  }
-  // Of a line but one place: the other half, the other pair and the other one.
-  static Value least_beside(const Line& line, std::size_t place) {
-    const Value* const v = line.values.data();
-    const Value* const half = v + ((place & 4) ^ 4);
-    const Value* const pair = v + ((place & 6) ^ 2);
-    const Value near = std::min(v[place ^ 1], std::min(pair[0], pair[1]));
-    return std::min(near, std::min(std::min(half[0], half[1]), std::min(half[2], half[3])));
-  }
-
   std::size_t levels_ = 0;
   std::size_t first_ = 0;
   Value greatest_{};

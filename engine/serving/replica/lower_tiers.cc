@@ -40,7 +40,7 @@ LowerTiers::Offer LowerTiers::look_below(std::span<const PrefixExtent> prefix,
     offer.tokens[i] = offer.moved[i] = offer.in_blocks[i] =
         double(below_.from[i]) * double(pool_->block_size());
   }
-  if (pool_->state_blocks() > 0) offer_states(prefix, most_tokens, offer);
+  if (pool_->state_blocks() > 0) offer_states(offer);
   return offer;
 }
 
@@ -61,10 +61,8 @@ LowerTiers::Offer LowerTiers::offer(std::span<const PrefixExtent> prefix, std::i
 
 // One state is loaded, that of the last place, and all tokens between here and there need not be read: those whose KV the
 // cache has without a state count for the tier that has it.
-void LowerTiers::offer_states(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,
-                              Offer& offer) const {
-  const std::int64_t here = pool_->match(prefix, most_tokens).tokens;
-  double left = std::max(0.0, double(below_.resume.tokens - here));
+void LowerTiers::offer_states(Offer& offer) const {
+  double left = std::max(0.0, double(below_.resume.tokens - below_.here.tokens));
   std::size_t last = 0;
   for (std::size_t i = 0; i < kTiers; ++i) {
     offer.tokens[i] = std::min(offer.tokens[i], left);
@@ -107,7 +105,7 @@ Sequence::Brought LowerTiers::bring_up(std::span<const PrefixExtent> prefix,
                                        std::int64_t most_tokens) {
   const Offer offer = look_below(prefix, most_tokens);
   Sequence::Brought brought;
-  brought.before = std::int32_t(pool_->match(prefix, most_tokens).tokens);
+  brought.before = std::int32_t(below_.here.tokens);
   std::ranges::transform(offer.tokens, brought.tokens.begin(),
                          [](double tokens) { return std::int32_t(tokens); });
   pool_->restore(prefix, below_);

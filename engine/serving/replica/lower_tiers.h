@@ -32,6 +32,8 @@ class LowerTiers {
     double all() const;
   };
   Offer offer(std::span<const PrefixExtent> prefix, std::int64_t most_tokens, double now);
+  // What the cache itself had when that was asked.
+  const KvPool::Match& here() const { return below_.here; }
   // An offer that was made just now is taken.
   void take(const Offer& offer, double now);
   // What was offered has come; as far as it was not given up meanwhile, it is in the cache now. Returns what of it was not there before.
@@ -48,8 +50,7 @@ class LowerTiers {
   void lose(std::size_t place);
   // But for the time.
   Offer look_below(std::span<const PrefixExtent> prefix, std::int64_t most_tokens);
-  void offer_states(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,
-                    Offer& offer) const;
+  void offer_states(Offer& offer) const;
   // That the way up from a tier is in use.
   double seconds_of(const Offer& offer, std::size_t tier) const {
     return offer.moved[tier] * ways_[tier].seconds_per_token +

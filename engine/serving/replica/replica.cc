@@ -218,13 +218,7 @@ void Replica::fork(std::int32_t slot, std::span<const std::int64_t> outputs, std
 
 // ---- tiers below the cache --------------------------------------------------------------------------
 
-// Those that a step may let in. A queue is long where nobody is let in for long.
-constexpr std::int64_t kLookedAt = 64;
-
-std::span<const std::int32_t> Replica::start_loads(double now) {
-  loading_.clear();
-  state_.waiting.close_after(kLookedAt);
-  if (state_.waiting.empty()) return loading_;
+void Replica::look_for_loads(double now) {
   lanes_[0].order_queue();  // any one: they share it
   for (std::int64_t place = 0; place < state_.waiting.admissible();) {
     const std::int32_t slot = state_.waiting.at(place);
@@ -249,26 +243,27 @@ std::span<const std::int32_t> Replica::start_loads(double now) {
     }
   }
   if (!loading_.empty()) stop_lanes(now);
-  return loading_;
 }
 
 // Blocks are set aside for the whole prompt, as engines do for KV that is under way: otherwise others would take them.
 Replica::Load Replica::start_load(Sequence& sequence, double now) {
   settle(now);
   KvPool& pool = state_.pool;
-  KvPool::Match hit;
-  const auto find_room = [&] {
-    const ReplicaView& view = lanes_[0].view();  // any one: they share the blocks
-    hit = view.match(sequence);
+  const ReplicaView& view = lanes_[0].view();  // any one: they share the blocks
+  const LowerTiers::Offer offer = lower_.offer(sequence.prefix, sequence.target - 1, now);
+  KvPool::Match hit = lower_.here();
+  const auto finds_room = [&] {
     return view.blocks_to_admit(hit, sequence.target) <= pool.free() - view.margin();
   };
-  bool has_room = find_room();
+  bool has_room = finds_room();
   // The first in the queue gets whatever it needs where nobody is inside who would give blocks back.
   const bool next = &sequence == &state_.sequences[std::size_t(state_.waiting.at(0))] &&
                     state_.running + state_.parked == 0;
-  if (!has_room && next && state_.let_go_of_loads()) has_room = find_room();
+  if (!has_room && next && state_.let_go_of_loads()) {
+    hit = lanes_[0].view().match(sequence);
+    has_room = finds_room();
+  }
   if (sequence.loads_with_room && !has_room) return Load::waits_for_room;
-  const LowerTiers::Offer offer = lower_.offer(sequence.prefix, sequence.target - 1, now);
   const double tokens = offer.all();
   sequence.loads_with_room =
       tokens > 0 && offer.end - now < tokens * state_.common->seconds_to_read_a_token;

@@ -167,7 +167,12 @@ class alignas(64) Replica {
   // A request that is about to be let in, and of whose prompt a tier below has more than the cache, sooner than it could be
   // read, waits for room and then steps aside until that is there (`Sequence::loaded`). Returns those that just did. The queue
   // is closed behind whom this was asked for.
-  std::span<const std::int32_t> start_loads(double now);
+  std::span<const std::int32_t> start_loads(double now) {
+    loading_.clear();
+    state_.waiting.close_after(kLookedAt);
+    if (!state_.waiting.empty()) look_for_loads(now);
+    return loading_;
+  }
   // What it waits for is there: it is the first in the queue again.
   void finish_load(std::int32_t slot, double now);
   const Sequence& sequence(std::int32_t slot) const { return state_.sequences[std::size_t(slot)]; }
@@ -331,6 +336,9 @@ class alignas(64) Replica {
     state_.pool.pass(now);
   }
 
+  // Those that a step may let in. A queue is long where nobody is let in for long.
+  static constexpr std::int64_t kLookedAt = 64;
+  void look_for_loads(double now);
   // Starts what a request loads from the tiers below, where that is worth it and there is room.
   enum class Load : std::uint8_t { nothing, waits_for_room, begun };
   Load start_load(Sequence& sequence, double now);

@@ -49,16 +49,17 @@ class StepCalendar {
   // A step and a slot in one number, half as much to move: 16 million sequences in a replica, 500 billion steps.
   static constexpr int kSlotBits = 24;
   static constexpr std::int64_t kMostSteps = kNever >> kSlotBits;
-  // Halved without a branch: where a newcomer stands is not to be foreseen.
+  // Halved without a branch, since where a newcomer stands is not to be foreseen. Of places, not of pointers: between two of those
+  // gcc chooses with a branch.
   std::ptrdiff_t first_no_later(std::int64_t step) const {
     const std::int64_t later = (step + 1) << kSlotBits;
-    const std::int64_t* first = due_.data();
+    std::size_t first = 0;
     for (std::size_t left = due_.size(); left > 0;) {
-      const std::size_t half = (left + 1) / 2;
-      first = first[half - 1] >= later ? first + half : first;
+      const std::size_t half = (left + 1) / 2, next = first + half;
+      first = due_[next - 1] >= later ? next : first;
       left -= half;
     }
-    return first - due_.data();
+    return std::ptrdiff_t(first);
   }
 
   static constexpr std::size_t kUsual = 16;

@@ -45,23 +45,39 @@ Deployment deployment_of(const Scenario& scenario) {
   return on;
 }
 
-// All samples at once. Those of one prompt share it where the engine caches prefixes. Longer ones than sequences that are trained
-// on end there, as in libraries that have a longest response.
-Load load_of(const TrainSettings& train, const ServingSettings& serving) {
+// Libraries cut the list of samples, in the order of their prompts, into equal parts for their replicas. So a replica has as many
+// samples of one prompt as it can have without more to do than others: the most for which the fullest one has its share.
+std::int64_t samples_together(const RolloutSettings& rollout, std::int64_t replicas) {
+  const auto fullest = [&](std::int64_t together) {
+    const std::int64_t requests = rollout.prompts * (rollout.samples / together);
+    return (requests + replicas - 1) / replicas * together;
+  };
+  std::int64_t most = 1;
+  for (std::int64_t part = 1; part * part <= rollout.samples; ++part) {
+    if (rollout.samples % part != 0) continue;
+    for (const std::int64_t together : {part, rollout.samples / part}) {
+      if (fullest(together) == fullest(1)) most = std::max(most, together);
+    }
+  }
+  return most;
+}
+
+// All samples at once. Those of one prompt share it where the engine caches prefixes and they are on one replica. Longer ones than
+// sequences that are trained on end there, as in libraries that have a longest response.
+Load load_of(const TrainSettings& train, const Deployment& on) {
   const RolloutSettings& rollout = train.rollout;
   Load load;
   load.arrivals = ArrivalKind::closed;
-  load.clients = load.requests = rollout.prompts * rollout.samples;
+  if (on.serving.prefix_caching) {
+    load.samples = samples_together(rollout, on.serving.replicas * on.parallel.dp);
+  }
+  load.clients = load.requests = rollout.prompts * (rollout.samples / load.samples);
   load.lengths = rollout.lengths;
   if (rollout.lengths.distribution != LengthKind::fixed) {
     const std::int64_t stated = rollout.lengths.total_max;
     load.lengths.total_max = stated > 0 ? std::min(stated, train.sequence) : train.sequence;
   }
   load.measure = MeasureKind::whole;
-  if (serving.prefix_caching) {
-    load.shared_prefix = rollout.lengths.prompt;
-    load.prefix_groups = rollout.prompts;
-  }
   return load;
 }
 
@@ -262,7 +278,7 @@ std::optional<Refusal> rollout_problem(const Scenario& scenario) {
 }
 
 double sample_length(const TaskPoint& point) {
-  const Load load = load_of(point.scenario.train, stated_rollout(point.scenario).serving);
+  const Load load = load_of(point.scenario.train, deployment_of(point.scenario));
   const MeanLengths mean =
       mean_lengths(load, nullptr, load_seed(point.scenario), point.scratch.serving().memory());
   return mean.prompt + mean.output;
@@ -288,18 +304,19 @@ std::optional<Refusal> make_rollout(const TaskPoint& point, const TrainMemory& m
   served.calibration = scenario.calibration;
   served.seed = scenario.seed;
   served.replicate = scenario.replicate;
-  served.load = load_of(scenario.train, rollout.on.serving);
+  served.load = load_of(scenario.train, rollout.on);
   Outcome outcome;
   evaluate_into(served, point.resources, outcome, point.work, point.scratch);
   if (outcome.status != Status::ok) {
     return in_role("rollout", {outcome.reason_class, std::move(outcome.reason)});
   }
   const double samples = double(settings.prompts * settings.samples);
-  if (outcome.metrics.requests_finished < samples) {
+  const double made = outcome.metrics.requests_finished * double(served.load.samples);
+  if (made < samples) {
     return Refusal{ReasonClass::memory,
                    fmt::format("rollout: {} of {} samples are too long for the KV cache or the "
                                "model",
-                               samples - outcome.metrics.requests_finished, samples)};
+                               samples - made, samples)};
   }
   ServingSim& sim = point.scratch.serving();
   rollout.time = Seconds{sim.makespan()};

@@ -53,6 +53,47 @@ TEST(BatchReader, ScenariosAreThePointsOfAZip) {
   }
 }
 
+// The hosts of each scenario's deployments, in a batch over this base.
+std::vector<std::string> hosts_of(const std::string& base, const std::vector<BatchField>& fields) {
+  auto reader = BatchReader::open(base, "base", shipped());
+  if (!reader) return {engine::to_text(reader.mistakes())};
+  const auto batch = reader->read(fields);
+  if (!batch) return {engine::to_text(batch.mistakes())};
+  std::vector<std::string> hosts;
+  PointBuilder points(*batch);
+  for (std::uint64_t i = 0; i < batch->size(); ++i) {
+    Point point;
+    EXPECT_EQ(points.build(i, point), Admission::admitted);
+    const engine::Role& prefill = point.scenario.prefill;
+    const engine::Role& rollout = point.scenario.rollout;
+    hosts.push_back(point.scenario.host.name +
+                    (prefill.present ? " " + prefill.deployment.host.name : "") +
+                    (rollout.present ? " " + rollout.deployment.host.name : ""));
+  }
+  return hosts;
+}
+
+TEST(BatchReader, EnginesBringTheirHostsAsOnAnAxis) {
+  using Hosts = std::vector<std::string>;
+  const std::string base = "{device: h100-sxm, model: llama-3.1-8b";
+  const BatchField engines = field("serving", {"sglang", "vllm-v0"}, {0, 1, 0});
+  EXPECT_EQ(hosts_of(base + "}", {engines}), (Hosts{"sglang", "vllm-v0", "sglang"}));
+  EXPECT_EQ(hosts_of(base + ", serving: vllm-v1, host: {launch_cost: 5 us}}", {engines}),
+            (Hosts{"sglang", "vllm-v0", "sglang"}));
+  EXPECT_EQ(hosts_of(base + ", host: none}", {engines}), (Hosts{"none", "none", "none"}));
+  EXPECT_EQ(hosts_of(base + "}", {engines, field("host", {"none", "vllm-v1"}, {0, 1, 1})}),
+            (Hosts{"none", "vllm-v1", "vllm-v1"}));
+  EXPECT_EQ(hosts_of(base + ", serving: vllm-v1, prefill: {}}",
+                     {field("prefill.serving", {"sglang"}, {0, 0})}),
+            (Hosts{"vllm-v1 sglang", "vllm-v1 sglang"}));
+  const std::string training = base + ", task: train, train: {from: megatron}}";
+  EXPECT_EQ(hosts_of(training, {field("train.rollout.prompts", {"8", "16"}, {0, 1})}),
+            (Hosts{"megatron default", "megatron default"}));
+  EXPECT_EQ(hosts_of(training, {field("train.rollout.prompts", {"8"}, {0}),
+                                field("rollout.serving", {"sglang"}, {0})}),
+            (Hosts{"megatron sglang"}));
+}
+
 TEST(BatchReader, ABatchLeavesNothingBehindInTheNext) {
   auto reader = BatchReader::open(kBase, "base", shipped());
   ASSERT_TRUE(reader);

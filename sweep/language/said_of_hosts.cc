@@ -1,0 +1,65 @@
+#include "sweep/language/said_of_hosts.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+
+#include "sweep/space/roles.h"
+
+namespace sweep {
+namespace {
+
+// A plain map alters fields of a host; anything else says which hosts there are.
+bool names_hosts(const Node& said) {
+  return !said.is_map() || said.find("from") != nullptr || said.find("values") != nullptr;
+}
+
+void read_task(const Node& task, SaidOfHosts& said) {
+  for (const Node& item : task.items) read_task(item, said);
+  if (!task.is_scalar()) return;
+  said.trains = said.trains || task.text == "train" || task.text == "rl";
+  said.serves = said.serves || task.text != "train";
+}
+
+// What a sweep is made of, besides settings.
+constexpr std::string_view kStructure[] = {"base", "axes", "zip", "concat", "sample", "of"};
+
+// Inside a section a host is something else: `serving.tiers.host` is memory.
+enum class Inside : std::uint8_t { sweep, section };
+
+// Whose settings they are, and where they stand.
+struct Place {
+  std::string deployment;
+  Inside inside = Inside::sweep;
+};
+
+void read_said(const NodeEntry& entry, const Place& place, SaidOfHosts& said);
+
+void read_said(const Node& node, const Place& place, SaidOfHosts& said) {
+  for (const NodeEntry& entry : node.entries) read_said(entry, place, said);
+  for (const Node& item : node.items) read_said(item, place, said);
+}
+
+void read_said(const NodeEntry& entry, const Place& place, SaidOfHosts& said) {
+  const auto& [key, value] = entry;
+  const bool of_role = role_of(key.text) != kNone;
+  const std::size_t dot = of_role ? key.text.find('.') : std::string::npos;
+  const std::string about = of_role ? key.text.substr(0, dot) : place.deployment;
+  const std::string path = dot == std::string::npos ? key.text : key.text.substr(dot + 1);
+  const bool settings = place.inside == Inside::sweep;
+  if (settings && path == "host" && names_hosts(value)) said.named.insert(about);
+  if (key.text == "task") read_task(value, said);
+  said.samples = said.samples || about == "rollout" || key.text.starts_with("train.rollout");
+  const bool whole_role = of_role && dot == std::string::npos;
+  const bool goes_on = std::ranges::find(kStructure, key.text) != std::end(kStructure);
+  const bool of_sweep = settings && (whole_role || goes_on);
+  read_said(value, {about, of_sweep ? Inside::sweep : Inside::section}, said);
+}
+
+}  // namespace
+
+void read_said(const Node& node, SaidOfHosts& said) { read_said(node, Place{}, said); }
+void read_said(const NodeEntry& entry, SaidOfHosts& said) { read_said(entry, Place{}, said); }
+
+}  // namespace sweep
