@@ -172,13 +172,12 @@ const ValueUse* why_another(int number, double value, const CanBe& can_be) {
   static const std::vector<ValueUse> uses = value_use_rules();
   const Leaf& leaf = leaf_table().leaves[std::size_t(number)];
   const auto found = std::ranges::find_if(uses, [&](const ValueUse& use) {
-    return use.path == leaf.path && use.value == leaf.names[std::size_t(value)];
+    if (use.path != leaf.path || use.value != leaf.names[std::size_t(value)]) return false;
+    return std::ranges::none_of(use.any_of, [&](const UseCondition& condition) {
+      return can_hold(condition, condition.path, can_be);
+    });
   });
-  if (found == uses.end()) return nullptr;
-  const bool itself = std::ranges::any_of(found->any_of, [&](const UseCondition& condition) {
-    return can_hold(condition, condition.path, can_be);
-  });
-  return itself ? nullptr : &*found;
+  return found == uses.end() ? nullptr : &*found;
 }
 
 bool task_reads(Task task, int leaf) {

@@ -66,7 +66,7 @@ const LeafUse* why_inert(int leaf, const CanBe& can_be);
 const LeafUse* why_inert(int leaf, const Scenario& scenario);
 
 // A value of an enumeration that is another one unless one of the conditions holds: interleaved chunks of a pipeline, with one
-// chunk on each stage.
+// chunk on each stage. A value with several entries is itself where each of them allows it.
 struct ValueUse {
   std::string_view path, value;
   std::string_view otherwise;  // the value that it is then

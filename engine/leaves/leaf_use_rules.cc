@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/engine_kernels.h"
 #include "engine/leaves/leaf_use_words.h"
 
 namespace engine {
@@ -188,16 +187,6 @@ std::vector<LeafUse> serving_uses() {
        {above("serving.replicas", 1), above("parallel.dp", 1)}},
       {"serving.all_reduce", "parallel.tp is above 1", {above("parallel.tp", 1)}},
       {"serving.context", "parallel.cp is above 1", {above("parallel.cp", 1)}},
-      {"serving.attention",
-       "the device has synchronous matrix instructions (device.architecture; Ampere, Ada, and "
-       "Blackwell of workstations), for which FlashAttention has other kernels",
-       {follows({"device.architecture"},
-                [](const Scenario&, const Deployment& on) {
-                  return attention_kernels_differ(on.device);
-                })}},
-      {"serving.attention",
-       "serving.mixed_attention or serving.decode_parts is auto",
-       {is("serving.mixed_attention", {"auto"}), is("serving.decode_parts", {"auto"})}},
       {"serving.chunk",
        "serving.policy is sarathi or sglang",
        {is("serving.policy", {"sarathi", "sglang"})}},
@@ -206,9 +195,6 @@ std::vector<LeafUse> serving_uses() {
        "task is request, or serving.policy neither sarathi nor sglang",
        {is("task", {"request"}),
         is("serving.policy", {"vllm_v1", "vllm_v0", "orca", "no_evict", "static"})}},
-      {"serving.mixed_attention",
-       "serving.policy is vllm_v1, sarathi, orca or no_evict, whose steps read prompts and decode",
-       {is("serving.policy", {"vllm_v1", "sarathi", "orca", "no_evict"})}},
       {"serving.new_token_ratio", "serving.policy is sglang", {is("serving.policy", {"sglang"})}},
       {"serving.max_output",
        "serving.policy is no_evict or static",
@@ -219,36 +205,11 @@ std::vector<LeafUse> serving_uses() {
   };
 }
 
-// Replicas that come and go, and tiers below their memory.
+// Replicas that come and go.
 std::vector<LeafUse> replica_uses() {
-  std::vector<LeafUse> uses{
-      {"serving.tiers", "serving.prefix_caching is true", {on("serving.prefix_caching")}},
-      {"serving.tiers.host_bandwidth",
-       "there is serving.tiers.host",
-       {above("serving.tiers.host", 0)}},
-      {"serving.tiers.pieces",
-       "there is serving.tiers.host or serving.tiers.peer",
-       {above("serving.tiers.host", 0), above("serving.tiers.peer", 0)}},
-      {"serving.tiers.disk_bandwidth",
-       "there is serving.tiers.disk",
-       {above("serving.tiers.disk", 0)}},
-      {"serving.tiers.disk_latency",
-       "there is serving.tiers.disk",
-       {above("serving.tiers.disk", 0)}},
-      {"serving.tiers.peer_bandwidth",
-       "there is serving.tiers.peer",
-       {above("serving.tiers.peer", 0)}},
-      {"serving.tiers.write",
-       "there is a tier",
-       {above("serving.tiers.peer", 0), above("serving.tiers.host", 0),
-        above("serving.tiers.disk", 0), above("serving.tiers.store", 0)}},
-      {"serving.scaling.schedule",
-       "serving.scaling.policy is scheduled",
-       {is("serving.scaling.policy", {"scheduled"})}}};
-  for (const std::string_view path : {"serving.tiers.store_bandwidth", "serving.tiers.store_link",
-                                      "serving.tiers.store_latency"}) {
-    uses.push_back({path, "there is serving.tiers.store", {above("serving.tiers.store", 0)}});
-  }
+  std::vector<LeafUse> uses{{"serving.scaling.schedule",
+                             "serving.scaling.policy is scheduled",
+                             {is("serving.scaling.policy", {"scheduled"})}}};
   for (const std::string_view path : {"serving.scaling.interval", "serving.scaling.cold_start"}) {
     uses.push_back({path,
                     "serving.scaling.policy is reactive, predictive or scheduled",
@@ -386,13 +347,19 @@ std::vector<LeafUse> role_uses() {
 std::vector<LeafUse> leaf_use_rules() {
   std::vector<LeafUse> uses;
   for (const auto part :
-       {task_uses,        state_uses,   role_uses,      link_uses,    expert_uses,
-        speculation_uses, draft_uses,   unused,         step_uses,    arrival_uses,
-        request_uses,     serving_uses, replica_uses,   fleet_uses,   training_layout_uses,
-        training_uses,    rollout_uses, neighbour_uses, adapter_uses, clock_uses,
-        denoise_uses}) {
+       {task_uses,        state_uses,   role_uses,     link_uses,    expert_uses,
+        speculation_uses, draft_uses,   unused,        step_uses,    arrival_uses,
+        request_uses,     serving_uses, replica_uses,  fleet_uses,   training_layout_uses,
+        attention_uses,   tier_uses,    training_uses, rollout_uses, neighbour_uses,
+        adapter_uses,     clock_uses,   denoise_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
+  return uses;
+}
+
+std::vector<ValueUse> value_use_rules() {
+  std::vector<ValueUse> uses = schedule_values();
+  for (ValueUse& use : ordering_values()) uses.push_back(std::move(use));
   return uses;
 }
 

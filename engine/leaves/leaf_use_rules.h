@@ -15,6 +15,10 @@ std::vector<LeafUse> training_layout_uses();
 std::vector<LeafUse> training_uses();
 std::vector<LeafUse> rollout_uses();
 // Parts of the list.
+std::vector<LeafUse> attention_uses();
+std::vector<LeafUse> tier_uses();
+std::vector<ValueUse> ordering_values();
+std::vector<ValueUse> schedule_values();
 std::vector<LeafUse> link_uses();
 std::vector<LeafUse> expert_uses();
 std::vector<LeafUse> speculation_uses();

@@ -8,7 +8,7 @@ namespace engine {
 
 using namespace leaf_use_words;
 
-std::vector<ValueUse> value_use_rules() {
+std::vector<ValueUse> schedule_values() {
   return {{.path = "train.schedule",
            .value = "interleaved",
            .otherwise = "1f1b",

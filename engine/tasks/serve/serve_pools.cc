@@ -19,7 +19,7 @@ std::int64_t longest_of(const ModelSpec& model) {
 }
 
 PoolSetup pool_of(const Deployed& deployed, const StepContext& context, KvRoom room,
-                  DeploymentRole role) {
+                  DeploymentRole role, const Load& load) {
   const Deployment& on = *deployed.spec;
   const ServingSettings& serving = on.serving;
   PoolSetup pool{.settings = serving,
@@ -33,7 +33,8 @@ PoolSetup pool_of(const Deployed& deployed, const StepContext& context, KvRoom r
   pool.state = fit.state;
   const double blocks = std::min(fit.tokens / double(serving.block_size), kMostBlocks);
   pool.kv_blocks = serving.kv_blocks > 0 ? serving.kv_blocks : std::int64_t(blocks);
-  if (serving.prefix_caching) add_tiers(serving.tiers, fit, pool);
+  // Nothing goes below that nobody can ask for.
+  if (serving.prefix_caching && load.repeats_prompts()) add_tiers(serving.tiers, fit, pool);
   return pool;
 }
 
@@ -129,8 +130,8 @@ ServePools::ServePools(const TaskPoint& point, const TypicalRequest& typical, do
       main_context_(with_shard(point.main.context(point.work), main_shard_)) {
   pools_.reserve(2);
   const MemoryDemand demand = engine_demand(point.scenario.serving, typical);
-  pools_.push_back(
-      pool_of(point.main, main_context_, {fit, double(demand.context)}, DeploymentRole::main));
+  pools_.push_back(pool_of(point.main, main_context_, {fit, double(demand.context)},
+                           DeploymentRole::main, point.scenario.load));
   pools_[0].clock = clock_of(point.scenario);
   pools_[0].slower = point.beside.slower;
   pools_[0].turns = point.beside.turns;
@@ -267,8 +268,8 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   readers_.shard = in_lockstep(readers_.shard);
   reader_context_.emplace(readers_.context(point_.work));
   const double context = double(demand.context);
-  pools_.push_back(
-      pool_of(readers_, *reader_context_, {sequences * context, context}, DeploymentRole::prefill));
+  pools_.push_back(pool_of(readers_, *reader_context_, {sequences * context, context},
+                           DeploymentRole::prefill, scenario.load));
   pools_[1].adapters = adapters_of(scenario.load, on.serving.lora, *reader_context_);
   if (drafts_here) draft_reading_.emplace(readers_draft_->step(readers_, point_.work, 0));
   if (drafts) {

@@ -254,5 +254,54 @@ TEST(InertAxes, AValueThatIsAnotherOneIsRefused) {
   EXPECT_EQ(said_of(training + schedules + "derive: {train.virtual_stages: \"2\"}\n"), "");
 }
 
+// Orders of a queue whose requests are alike, tiers for prompts that nobody repeats, a latency without a link.
+TEST(InertAxes, WhatALoadGivesNoReasonForIsRefused) {
+  const std::string served =
+      base("task: serve, serving.prefix_caching: true, prefill: {}, load: {rate: 1 req/s}");
+  const std::string hint = "\n  hint: remove it, or change what it depends on\n";
+  const std::string orders = "toy.yaml:3:5: error: 'serving.ordering: ";
+  EXPECT_EQ(said_of(served + axis("serving.ordering: [fcfs, priority]")),
+            orders +
+                "priority' is fcfs here: it differs only where load.priorities is above 1, or "
+                "there are load.classes or load.trace" +
+                hint);
+  EXPECT_EQ(
+      said_of(served + axis("serving.ordering: [fcfs, fair_share]")),
+      orders + "fair_share' is fcfs here: it differs only where load.tenants is above 1" + hint);
+  const std::string prefixes = axis("serving.ordering: [fcfs, longest_prefix]");
+  const std::string common =
+      "prompts have something in common (load.turns or load.samples above 1, load.shared_prefix or "
+      "load.trace)";
+  EXPECT_EQ(said_of(served + prefixes),
+            orders + "longest_prefix' is fcfs here: it differs only where " + common + hint);
+  EXPECT_EQ(
+      said_of(base("task: serve, load: {rate: 1 req/s, shared_prefix: 10}") + prefixes),
+      orders +
+          "longest_prefix' is fcfs here: it differs only where serving.prefix_caching is true" +
+          hint);
+  const std::string tiers = axis("serving.tiers.host: [none, 1 GB]");
+  EXPECT_EQ(said_of(served + tiers),
+            "toy.yaml:3:5: error: 'serving.tiers.host' changes nothing here: it "
+            "counts only where " +
+                common + "\n  hint: remove the axis, or change what it depends on\n");
+  EXPECT_EQ(
+      said_of(served + axis("transfer.link.latency: [1 us, 1 ms]")),
+      "toy.yaml:3:5: error: 'transfer.link.latency' changes nothing here: it counts only where "
+      "transfer.link has a bandwidth (else KV caches take the links of the deployments)"
+      "\n  hint: remove the axis, or change what it depends on\n");
+  // With a reason they are themselves.
+  for (const char* reason :
+       {"load.turns: [1, 2]", "load.shared_prefix: [0, 10]", "load.samples: [1, 2]"}) {
+    for (const std::string& what : {prefixes, tiers}) {
+      EXPECT_EQ(said_of(served + what + "  - " + reason + "\n"), "") << reason;
+    }
+  }
+  const std::string both = axis("serving.ordering: [fcfs, priority, fair_share]");
+  EXPECT_EQ(said_of(served + both + "  - load.priorities: [2]\n  - load.tenants: [3]\n"), "");
+  EXPECT_EQ(said_of(served + axis("serving.ordering: [fcfs, priority]") +
+                    "  - load.classes.low.share: [0, 0.5]\n"),
+            "");
+}
+
 }  // namespace
 }  // namespace sweep
