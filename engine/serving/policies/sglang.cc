@@ -1,11 +1,21 @@
 // SGLang: prompts first, in chunks, on their own; otherwise everyone decodes. Admission leaves room for
-// a share of the outputs still to come. When decodes run out of blocks, those that have generated
-// least are retracted and queue up again. With `ordering: longest_prefix` the queue is sorted by what
-// the radix cache holds. Source: python/sglang/srt/managers/schedule_policy.py, schedule_batch.py.
+// a share of the outputs still to come of those that decode, and for all of those whose prompts are
+// read. When decodes run out of blocks, those that have generated least are retracted and queue up
+// again. With `ordering: longest_prefix` the queue is sorted by what the radix cache holds. Source:
+// python/sglang/srt/managers/schedule_policy.py, schedule_batch.py.
 #include "engine/serving/policies/batch_policy.h"
 
 namespace engine {
 namespace {
+
+// Outputs of newcomers count up to so many tokens (CLIP_MAX_NEW_TOKENS).
+constexpr std::int64_t kMostExpected = 4096;
+
+// KV tokens of a sequence whose prompt is read, and all that it may write.
+double whole(const Sequence& sequence) {
+  return double(sequence.target +
+                std::min<std::int64_t>(sequence.output - sequence.generated, kMostExpected));
+}
 
 std::int64_t made(const ReplicaView& view, const Sequence& sequence) {
   return sequence.output - (sequence.finish_token - view.running.tokens);
@@ -53,6 +63,7 @@ void plan_sglang(const ReplicaView& view, StepPlan& plan) {
   // In tokens, not blocks: what is held and what is to come never shrinks together as decodes go on,
   // so whoever does not fit now does not fit before something finishes.
   double expected = double(view.decode_tokens()) + ratio * double(view.outputs_to_come());
+  for (const std::int32_t slot : view.running.prefilling) expected += whole(view.at(slot));
   const double room = double((view.pool.total() - view.margin()) * view.pool.block_size());
   std::int64_t seats = view.seats - view.running.count;
   for (std::int64_t i = 0; i < view.waiting.admissible() && budget > 0 && seats > 0; ++i, --seats) {
@@ -61,7 +72,7 @@ void plan_sglang(const ReplicaView& view, StepPlan& plan) {
     const KvPool::Match hit = view.match(sequence);
     const bool alone = view.idle() && plan.admissions.empty();
     const std::int64_t blocks = view.blocks_to_admit(hit, sequence.target);
-    expected += double(sequence.target) + ratio * double(sequence.output - sequence.generated);
+    expected += whole(sequence);
     if (blocks > free || (expected > room && !alone)) break;
     const std::int64_t tokens = std::min(sequence.target - hit.tokens, budget);
     plan.admissions.push_back({.slot = slot, .tokens = tokens, .whole_prompt = true, .hit = hit});

@@ -248,19 +248,33 @@ TEST(Sglang, RoomIsKeptForOutputsToCome) {
   expect_steps(outcome, 1, 17, 18, 33);
 }
 
-TEST(Sglang, WhoHasMadeLeastIsRetracted) {
-  // 5 blocks. Request 1 is read in step 4, when request 0 has made 4 tokens. Request 0 grows into its
-  // third block in step 6; request 1 needs its third in step 9 and none is left. It has made 5 tokens,
-  // request 0 has made 8. Its 9 tokens need 3 blocks, which are free when request 0 is done.
+TEST(Sglang, NewcomersCountWhole) {
+  // 10 blocks of 4. Request 0 holds 8 tokens, and half of the 16 that it will make are kept. Request 1 brings a prompt of 8 and all that
+  // it will make: 8 + 8 + 8 + 16 = 40 fit, and one more does not, though half of them would.
   Scenario scenario = toys::served(policy_named("sglang"));
-  scenario.serving.kv_blocks = 5;
+  scenario.serving.kv_blocks = 10;
+  scenario.serving.new_token_ratio = 0.5;
+  const auto let_in_after = [&](std::int32_t output) {
+    const Outcome outcome = run(scenario, toys::trace({{0, 8, 17}, {0.005, 8, output}}));
+    return toys::row_of(outcome, 1).scheduled.value / kStep;
+  };
+  EXPECT_NEAR(let_in_after(16), 1, 1e-6);
+  EXPECT_NEAR(let_in_after(17), 17, 1e-6);
+}
+
+TEST(Sglang, WhoHasMadeLeastIsRetracted) {
+  // 6 blocks. Request 1 is read in step 5, when request 0 has made 4 tokens and holds 7: with 4 and all 12 of its own that is 23 of 24.
+  // In step 11 request 0 needs its fourth block, and either has three. Request 1 has made 6 tokens, request 0 has made 9. Its 10 tokens
+  // and 6 more fit when request 0 is done.
+  Scenario scenario = toys::served(policy_named("sglang"));
+  scenario.serving.kv_blocks = 6;
   scenario.serving.new_token_ratio = 0;
-  const Outcome outcome = run(scenario, toys::trace({{0, 4, 12}, {0.035, 4, 12}}));
+  const Outcome outcome = run(scenario, toys::trace({{0, 4, 16}, {0.035, 4, 12}}));
   EXPECT_EQ(outcome.metrics.preemptions, 1);
   EXPECT_EQ(toys::row_of(outcome, 0).preemptions, 0);
   EXPECT_EQ(toys::row_of(outcome, 1).preemptions, 1);
-  expect_steps(outcome, 0, 0, 1, 13);  // one step waited for request 1's prompt
-  expect_steps(outcome, 1, 4, 5, 20);
+  expect_steps(outcome, 0, 0, 1, 17);  // one step waited for request 1's prompt
+  expect_steps(outcome, 1, 4, 5, 23);
 }
 
 TEST(Orca, PromptsJoinDecodesAndLongestRoomIsSetAside) {
