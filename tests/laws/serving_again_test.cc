@@ -46,16 +46,16 @@ TEST(ServingAgain, WhatItGeneratedIsFoundAsItsPromptIs) {
 }
 
 TEST(ServingAgain, EnginesWithARadixTreeKeepWhatWasReadAsAPrompt) {
-  // As in Sglang.WhoHasMadeLeastIsRetracted: request 1 is put back with 4 tokens of its prompt and 4 that it made, a block each.
+  // As in Sglang.WhoHasMadeLeastIsRetracted: request 1 is put back with KV of its prompt, 4 tokens or a block, and of 5 that it made.
   Scenario scenario = toys::served(policy_named("sglang"));
-  scenario.serving.kv_blocks = 5;
+  scenario.serving.kv_blocks = 6;
   scenario.serving.new_token_ratio = 0;
-  const Resources two = toys::trace({{0, 4, 12}, {0.035, 4, 12}});
-  EXPECT_EQ(run(scenario, two).metrics.recomputed_tokens, 8);
+  const Resources two = toys::trace({{0, 4, 16}, {0.035, 4, 12}});
+  EXPECT_EQ(run(scenario, two).metrics.recomputed_tokens, 9);
   scenario.serving.prefix_caching = true;
   const Outcome kept = run(scenario, two);
   EXPECT_EQ(kept.metrics.preemptions, 1);
-  EXPECT_EQ(kept.metrics.recomputed_tokens, 4);
+  EXPECT_EQ(kept.metrics.recomputed_tokens, 5);
 }
 
 Scenario overload(std::string_view policy) {
