@@ -17,7 +17,7 @@ struct StreamSum {
 // The streams of one group, summed up.
 class StreamGroup {
  public:
-  explicit StreamGroup(double multiprocessors) : multiprocessors_(multiprocessors) {}
+  explicit StreamGroup(const Device& device) : device_(device) {}
 
   void add(const StreamRow& row) {
     StreamSum& stream = streams_[row.beside.stream];
@@ -34,7 +34,7 @@ class StreamGroup {
     if (taken_ <= 0 || streams_[0].time.value <= 0) return 1;
     Seconds others;
     for (std::size_t i = 1; i < streams_.size(); ++i) others = std::max(others, streams_[i].time);
-    const Seconds longer = longer_beside(streams_[0].time, others, {taken_, multiprocessors_});
+    const Seconds longer = longer_beside(streams_[0].time, others, taken_of(taken_, device_));
     return 1 + longer / streams_[0].time;
   }
 
@@ -69,7 +69,7 @@ class StreamGroup {
   std::array<StreamSum, kMostStreams> streams_;
   StreamSum all_;
   Savings own_;  // of all streams, each on its own
-  double multiprocessors_;
+  const Device& device_;
   double taken_ = 0;  // of these, by streams after the first
 };
 
@@ -87,19 +87,24 @@ void draw_beside(Seconds hidden, const Device& device, Joules& energy) {
   energy = std::max(Joules{0}, energy - power_at_rest(device) * hidden);
 }
 
+Taken taken_of(double multiprocessors, const Device& device) {
+  const std::int64_t rated =
+      device.rated_multiprocessors > 0 ? device.rated_multiprocessors : device.multiprocessors;
+  return {multiprocessors < double(rated) ? multiprocessors : 0, double(device.multiprocessors)};
+}
+
 // While both run, work goes on at the pace that the multiprocessors left to it allow; what remains of it then has all of them.
 Seconds longer_beside(Seconds work, Seconds beside, const Taken& taken) {
-  if (taken.multiprocessors >= taken.of) return Seconds{0};
   const double share = std::min(0.5, taken.multiprocessors / taken.of);
   return std::min(work * (share / (1 - share)), beside * share);
 }
 
-void overlap(std::span<StreamRow> rows, double multiprocessors) {
+void overlap(std::span<StreamRow> rows, const Device& device) {
   std::uint8_t groups = 0;
   for (const StreamRow& row : rows) groups = std::max(groups, row.beside.group);
   for (int number = 1; number <= groups; ++number) {
     const auto summed = [&] {
-      StreamGroup group(multiprocessors);
+      StreamGroup group(device);
       for (const StreamRow& row : rows) {
         if (row.beside.group == number) group.add(row);
       }

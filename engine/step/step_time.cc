@@ -119,7 +119,7 @@ void each_stream_row(const OpList& ops, const StepContext& context, Phase phase,
     made[count++] = {planned.beside, named_row(planned, context, phase, known)};
   }
   const std::span<StreamRow> streams(made.data(), count);
-  overlap(streams, double(context.device.multiprocessors));
+  overlap(streams, context.device);
   for (StreamRow& stream : streams) {
     draw_beside(stream.row.work.hidden, context.device, stream.row.work.energy);
     take(stream.row);

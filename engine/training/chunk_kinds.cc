@@ -263,7 +263,7 @@ void ChunkKinds::add_exchange(const ChunkKind& kind, ChunkPasses& passes) {
       {.attention = attention.forward.total(),
        .attention_back = attention.backward_time(),
        .experts = experts.forward.total() + experts.backward_time()},
-      {double(train_.collective_multiprocessors), double(kind.on->device.multiprocessors)});
+      taken_of(double(train_.collective_multiprocessors), kind.on->device));
   // While the device waits for tokens, the host gets on with its launches. A pair takes no longer than its passes one after the other.
   Seconds exposed = all;
   Seconds longer_forward = launch_meanwhile(all * (there / takes), passes.forward_host);

@@ -107,8 +107,8 @@ Seconds exposed_traffic(Seconds work, Seconds traffic, double layers, const Traf
   if (!path.overlap) return traffic;
   const Seconds first = traffic / std::max(1.0, layers);
   const Seconds beside = traffic - first;
-  const Seconds longer = longer_beside(
-      work, beside, {double(path.multiprocessors), double(path.device.multiprocessors)});
+  const Seconds longer =
+      longer_beside(work, beside, taken_of(double(path.multiprocessors), path.device));
   return first + std::max(longer, beside - work);
 }
 

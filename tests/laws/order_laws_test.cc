@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "engine/base/random.h"
@@ -155,7 +156,7 @@ TEST(OrderLaws, OfAnyStreamsTheLongestIsTheTimeAndTheInterval) {
       high[group][row.beside.stream] += row.row.work.high.value;
     }
     const std::vector<StreamRow> before = rows;
-    overlap(rows, 132);
+    overlap(rows, toys::gpu());
     Work sum;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const Work& work = rows[i].row.work;
@@ -219,6 +220,22 @@ TEST(OrderLaws, StagesTogetherAreTheWholeModel) {
     }
     for (std::size_t i = 0; i < calls.size(); ++i) {
       EXPECT_EQ(calls[i], 0) << model.name << " " << name_of(OpName(i));
+    }
+  }
+}
+
+// Whether collectives take multiprocessors is a matter of the device. Where a sweep makes it smaller or larger, more are never slower.
+TEST(OrderLaws, MoreMultiprocessorsLeaveMoreBesideACollective) {
+  for (const std::int64_t rated : {2, 8, 132}) {
+    Device device = toys::gpu();
+    device.rated_multiprocessors = rated;
+    double before = std::numeric_limits<double>::infinity();
+    for (const std::int64_t count : {1, 4, 15, 16, 17, 32, 64, 132, 264}) {
+      device.multiprocessors = count;
+      const double longer = longer_beside(Seconds{1}, Seconds{1}, taken_of(16, device)).value;
+      EXPECT_LE(longer, before) << count << " of a device of " << rated;
+      EXPECT_EQ(longer > 0, rated > 16) << count << " of a device of " << rated;
+      before = longer;
     }
   }
 }
