@@ -17,7 +17,7 @@ struct StreamSum {
 // The streams of one group, summed up.
 class StreamGroup {
  public:
-  explicit StreamGroup(const Device& device) : device_(device) {}
+  explicit StreamGroup(const Device& device) : device_(&device) {}
 
   void add(const StreamRow& row) {
     StreamSum& stream = streams_[row.beside.stream];
@@ -34,7 +34,7 @@ class StreamGroup {
     if (taken_ <= 0 || streams_[0].time.value <= 0) return 1;
     Seconds others;
     for (std::size_t i = 1; i < streams_.size(); ++i) others = std::max(others, streams_[i].time);
-    const Seconds longer = longer_beside(streams_[0].time, others, taken_of(taken_, device_));
+    const Seconds longer = longer_beside(streams_[0].time, others, taken_of(taken_, *device_));
     return 1 + longer / streams_[0].time;
   }
 
@@ -69,7 +69,7 @@ class StreamGroup {
   std::array<StreamSum, kMostStreams> streams_;
   StreamSum all_;
   Savings own_;  // of all streams, each on its own
-  const Device& device_;
+  const Device* device_;
   double taken_ = 0;  // of these, by streams after the first
 };
 
