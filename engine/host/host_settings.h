@@ -14,7 +14,7 @@ namespace engine {
 
 enum class HostMode : std::uint8_t {
   eager,  // every kernel is launched by the host
-  graph,  // decode steps replay a captured graph; prefill is eager
+  graph,  // decode steps, and steps that make images, replay a captured graph; prefill is eager
 };
 constexpr std::array<std::string_view, 2> enum_names(HostMode) { return {"eager", "graph"}; }
 
