@@ -144,6 +144,15 @@ TEST(ServingMoreSettings, WhoIsAnsweredFirstAsksFirst) {
   }
 }
 
+// KV caches that share a way. Whoever starts later pays for it as many times as there are others, and in a closed loop with every round
+// again: how steps were summed up must not come into it.
+TEST(ServingMoreSettings, WhatSharesAWayForgetsRounding) {
+  for (const std::uint64_t number : {75'108'666, 78'092'286, 78'125'210, 170'277'928, 170'621'059,
+                                     170'861'434, 210'231'236, 211'038'080}) {
+    expect_case_alike(number);
+  }
+}
+
 // A session's next request comes at the very moment at which another session begins: which of the two is read first does not hang on
 // rounding.
 TEST(ServingMoreSettings, WhoGoesOnComesBeforeWhoBegins) { expect_case_alike(210'557'595); }
