@@ -79,7 +79,10 @@ class DecodeSet {
     (sequence.before >= 0 ? at(sequence.before).after : running_.first) = sequence.after;
     (sequence.after >= 0 ? at(sequence.after).before : running_.last) = sequence.before;
     --running_.count;
+    ++running_.departures;
   }
+  void remember(const PolicyMemory& memory) { running_.remembered = memory; }
+  void forget() { running_.remembered = {.since = running_.step}; }
   void begin_reading(std::int32_t slot) {
     running_.prefilling.push_back(slot);
     prompt_tokens_ += at(slot).computed;

@@ -81,6 +81,8 @@ void Lane::plan(double now) {
     return;
   }
   const std::int64_t inside = running().count;
+  // After a rest a policy begins anew.
+  if (inside == 0 && now > free_since_ + kSameMoment) sequences_.set.forget();
   if (common.picks_length && running().decoding > 0) pick_length();
   if (goes_on()) {
     steady_ = Steady::until_arrival;
@@ -125,6 +127,7 @@ void Lane::plan(double now) {
 [[gnu::always_inline]] inline void Lane::start(const StepPlan& plan, double now) {
   ReplicaState& replica = *replica_;
   const PoolConstants& common = *replica.common;
+  if (plan.remembers) sequences_.set.remember(plan.memory);
   for (const std::int32_t slot : plan.preempted) sequences_.preempt(slot, plan.retracted_last);
   if (replica.pool.caches_prefixes()) sequences_.hold_prefixes(plan);
   const bool only_decodes = plan.chunks.empty() && plan.admissions.empty() && plan.decodes > 0;

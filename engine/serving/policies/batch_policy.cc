@@ -111,6 +111,11 @@ std::int64_t blocks_left(const ReplicaView& view, const StepPlan& plan) {
   return left;
 }
 
+Steady steady_behind_queue(const ReplicaView& view) {
+  const bool first_come = view.settings().ordering == Ordering::fcfs;
+  return first_come ? Steady::until_completion : Steady::until_arrival;
+}
+
 Steady steadiness(const ReplicaView& view, const StepPlan& plan) {
   const bool only_decodes = plan.decodes > 0 && plan.decodes == view.running.count &&
                             plan.chunks.empty() && plan.admissions.empty() &&
@@ -118,8 +123,7 @@ Steady steadiness(const ReplicaView& view, const StepPlan& plan) {
   if (!only_decodes) return Steady::no;
   if (view.waiting.empty()) return Steady::until_arrival;
   if (view.pool.caches_prefixes() && cache_matters(view)) return Steady::no;
-  const bool first_come = view.settings().ordering == Ordering::fcfs;
-  return first_come ? Steady::until_completion : Steady::until_arrival;
+  return steady_behind_queue(view);
 }
 
 }  // namespace engine

@@ -15,6 +15,15 @@
 
 namespace engine {
 
+// What a policy wants to know of earlier steps. It has no state itself: it sees this, and its plan says what to remember.
+struct PolicyMemory {
+  // Share of the outputs still to come that admission leaves room for: so much after `since` decode steps; negative: what the settings say.
+  double ratio = -1;
+  std::int64_t since = 0;
+  // Somebody did not fit when so many had left; -1: nobody has been tried in vain since.
+  std::int64_t full_after = -1;
+};
+
 // The running requests of one lane: a replica has one, or one a stage where it is a pipeline.
 struct RunningSet {
   std::int32_t first = -1, last = -1;  // a list in the order of admission, through Sequence
@@ -28,6 +37,8 @@ struct RunningSet {
   std::int64_t base_sum = 0;              // of their contexts, less the lane's tokens each
   std::int64_t next_tokens = 1;           // tokens each makes in the next decode, and blocks
   std::int64_t next_blocks = 0;           // that the next decode of all would take
+  std::int64_t departures = 0;            // sequences that have left, done or put back
+  PolicyMemory remembered;
 };
 
 // The same in all replicas of a pool while a run lasts.
@@ -119,6 +130,8 @@ struct StepPlan {
   std::vector<Admission> admissions;    // from the queue, in this order
   std::vector<std::int32_t> preempted;  // in the order they leave; they do nothing else
   bool retracted_last = false;          // the preempted queue up again at the end
+  bool remembers = false;               // what follows, from the next step on
+  PolicyMemory memory;
   Steady steady = Steady::no;
 
   void clear() {
@@ -126,8 +139,12 @@ struct StepPlan {
     chunks.clear();
     admissions.clear();
     preempted.clear();
-    retracted_last = false;
+    retracted_last = remembers = false;
     steady = Steady::no;
+  }
+  void remember(const PolicyMemory& what) {
+    memory = what;
+    remembers = true;
   }
   bool empty() const {
     return decodes == 0 && chunks.empty() && admissions.empty() && preempted.empty();
@@ -156,5 +173,7 @@ std::int64_t blocks_left(const ReplicaView& view, const StepPlan& plan);
 // A plan of nothing but one token for everyone goes on as it is: until something arrives, or, where
 // the queue is stuck behind its head, until something finishes; unless the cache reorders the queue.
 Steady steadiness(const ReplicaView& view, const StepPlan& plan);
+// The same where the queue is stuck, and the cache has no part in that.
+Steady steady_behind_queue(const ReplicaView& view);
 
 }  // namespace engine

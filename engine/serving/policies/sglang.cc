@@ -1,8 +1,9 @@
-// SGLang: prompts first, in chunks, on their own; otherwise everyone decodes. Admission leaves room for
-// a share of the outputs still to come of those that decode, and for all of those whose prompts are
-// read. When decodes run out of blocks, those that have generated least are retracted and queue up
-// again. With `ordering: longest_prefix` the queue is sorted by what the radix cache holds. Source:
-// python/sglang/srt/managers/schedule_policy.py, schedule_batch.py.
+// SGLang: prompts first, in chunks, on their own; otherwise everyone decodes. Admission leaves room for a share of the outputs still to come
+// of those that decode, and for all of those whose prompts are read. That share falls with every decode step, follows what those that decode
+// have made of their outputs once some were retracted, and begins anew when nobody was inside. Who did not fit is tried again a step after
+// somebody has left. When decodes run out of blocks, those that have generated least are retracted and queue up again. With
+// `ordering: longest_prefix` the queue is sorted by what the radix cache holds. Source: python/sglang/srt/managers/schedule_policy.py,
+// schedule_batch.py, scheduler.py (new_token_ratio, batch_is_full).
 #include "engine/serving/policies/batch_policy.h"
 
 namespace engine {
@@ -10,6 +11,19 @@ namespace {
 
 // Outputs of newcomers count up to so many tokens (CLIP_MAX_NEW_TOKENS).
 constexpr std::int64_t kMostExpected = 4096;
+// The share of outputs that room is left for falls to so much of what it begins with (SGLANG_MIN_NEW_TOKEN_RATIO_FACTOR), in so many decode
+// steps (SGLANG_NEW_TOKEN_RATIO_DECAY_STEPS).
+constexpr double kLeastOfRatio = 0.14, kStepsToLeast = 600;
+// Those that are left after a retraction are expected to make so many tokens each (SGLANG_RETRACT_DECODE_STEPS).
+constexpr double kStepsAfterRetraction = 20;
+
+double ratio_now(const ReplicaView& view) {
+  const double first = view.settings().new_token_ratio, least = kLeastOfRatio * first;
+  const PolicyMemory& memory = view.running.remembered;
+  const double from = memory.ratio < 0 ? first : memory.ratio;
+  const double steps = double(std::max<std::int64_t>(0, view.running.step - memory.since));
+  return std::max(least, from - steps * (first - least) / kStepsToLeast);
+}
 
 // KV tokens of a sequence whose prompt is read, and all that it may write.
 double whole(const Sequence& sequence) {
@@ -39,6 +53,19 @@ std::int32_t next_victim(const ReplicaView& view, const std::vector<std::int32_t
   return best;
 }
 
+// Of their outputs, what those that stay have made, with that of the next steps.
+double ratio_after_retraction(const ReplicaView& view, const StepPlan& plan) {
+  double tokens = 0, outputs = 1;
+  for (std::int32_t slot = view.running.first; slot >= 0; slot = view.at(slot).after) {
+    const Sequence& sequence = view.at(slot);
+    const auto& gone = plan.preempted;
+    if (!sequence.decoding || std::find(gone.begin(), gone.end(), slot) != gone.end()) continue;
+    tokens += double(made(view, sequence)) + kStepsAfterRetraction;
+    outputs += double(sequence.output);
+  }
+  return std::min(1.0, tokens / outputs);
+}
+
 void retract(const ReplicaView& view, StepPlan& plan) {
   std::int64_t free = view.pool.free();
   std::int64_t needed = view.running.next_blocks;
@@ -53,16 +80,11 @@ void retract(const ReplicaView& view, StepPlan& plan) {
   }
 }
 
-}  // namespace
-
-void plan_sglang(const ReplicaView& view, StepPlan& plan) {
-  const ServingSettings& settings = view.settings();
-  std::int64_t budget = read_on(view, settings.chunk, plan);
-  const double ratio = settings.new_token_ratio;
+// Lets those in who fit. False where somebody does not.
+bool admit(const ReplicaView& view, std::int64_t budget, StepPlan& plan) {
   std::int64_t free = view.pool.free() - view.margin();
-  // In tokens, not blocks: what is held and what is to come never shrinks together as decodes go on,
-  // so whoever does not fit now does not fit before something finishes.
-  double expected = double(view.decode_tokens()) + ratio * double(view.outputs_to_come());
+  // In tokens, not blocks.
+  double expected = double(view.decode_tokens()) + ratio_now(view) * double(view.outputs_to_come());
   for (const std::int32_t slot : view.running.prefilling) expected += whole(view.at(slot));
   const double room = double((view.pool.total() - view.margin()) * view.pool.block_size());
   std::int64_t seats = view.seats - view.running.count;
@@ -73,22 +95,41 @@ void plan_sglang(const ReplicaView& view, StepPlan& plan) {
     const bool alone = view.idle() && plan.admissions.empty();
     const std::int64_t blocks = view.blocks_to_admit(hit, sequence.target);
     expected += whole(sequence);
-    if (blocks > free || (expected > room && !alone)) break;
+    if (blocks > free || (expected > room && !alone)) return false;
     const std::int64_t tokens = std::min(sequence.target - hit.tokens, budget);
     plan.admissions.push_back({.slot = slot, .tokens = tokens, .whole_prompt = true, .hit = hit});
     free -= blocks;
     budget -= tokens;
   }
+  return true;
+}
+
+}  // namespace
+
+void plan_sglang(const ReplicaView& view, StepPlan& plan) {
+  const RunningSet& running = view.running;
+  PolicyMemory memory = running.remembered;
+  const std::int64_t budget = read_on(view, view.settings().chunk, plan);
+  // Nobody is tried while those that decode have filled the cache, nor in the step in which one of them is found to be gone.
+  const bool full = memory.full_after >= 0 && running.prefilling.empty() && running.decoding > 0;
+  const bool notices = full && running.departures > memory.full_after && !view.waiting.empty();
+  if (!full) memory.full_after = admit(view, budget, plan) ? -1 : running.departures;
+  if (notices) memory.full_after = -1;
+  if (memory.full_after != running.remembered.full_after) plan.remember(memory);
   if (!plan.chunks.empty() || !plan.admissions.empty()) return;
 
-  if (view.running.next_blocks > view.pool.free()) {
+  if (running.next_blocks > view.pool.free()) {
     retract(view, plan);
     plan.retracted_last = true;
-    plan.decodes = view.running.decoding - std::int64_t(plan.preempted.size());
+    plan.decodes = running.decoding - std::int64_t(plan.preempted.size());
+    plan.remember({.ratio = ratio_after_retraction(view, plan),
+                   .since = running.step + (plan.decodes > 0 ? 1 : 0)});
     return;
   }
-  plan.decodes = view.running.decoding;
-  plan.steady = steadiness(view, plan);
+  plan.decodes = running.decoding;
+  if (notices) return;
+  const bool nobody_is_tried = memory.full_after >= 0 && !view.waiting.empty();
+  plan.steady = nobody_is_tried ? steady_behind_queue(view) : steadiness(view, plan);
 }
 
 }  // namespace engine

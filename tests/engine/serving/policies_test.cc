@@ -228,55 +228,6 @@ TEST(Sarathi, TheNewestIsPreempted) {
   expect_steps(outcome, 1, 0, 1, 13);
 }
 
-TEST(Sglang, PromptsGoFirstInChunks) {
-  Scenario scenario = toys::served(policy_named("sglang"));
-  scenario.serving.chunk = 8;
-  // Steps 1 and 2 read the 16 tokens of request 1; request 0 waits for them.
-  const Outcome outcome = run(scenario, toys::trace({{0, 8, 3}, {0.005, 16, 2}}));
-  expect_steps(outcome, 0, 0, 1, 5);
-  expect_steps(outcome, 1, 1, 3, 4);
-}
-
-TEST(Sglang, RoomIsKeptForOutputsToCome) {
-  // 10 blocks of 4. Request 0 holds 8 tokens and will make 16; half of the rest is kept. Request 1
-  // would bring 24 more: 8 + 8 + 24 + 8 > 40, so it waits until request 0 is done.
-  Scenario scenario = toys::served(policy_named("sglang"));
-  scenario.serving.kv_blocks = 10;
-  scenario.serving.new_token_ratio = 0.5;
-  const Outcome outcome = run(scenario, toys::trace({{0, 8, 17}, {0.005, 24, 16}}));
-  expect_steps(outcome, 0, 0, 1, 17);
-  expect_steps(outcome, 1, 17, 18, 33);
-}
-
-TEST(Sglang, NewcomersCountWhole) {
-  // 10 blocks of 4. Request 0 holds 8 tokens, and half of the 16 that it will make are kept. Request 1 brings a prompt of 8 and all that
-  // it will make: 8 + 8 + 8 + 16 = 40 fit, and one more does not, though half of them would.
-  Scenario scenario = toys::served(policy_named("sglang"));
-  scenario.serving.kv_blocks = 10;
-  scenario.serving.new_token_ratio = 0.5;
-  const auto let_in_after = [&](std::int32_t output) {
-    const Outcome outcome = run(scenario, toys::trace({{0, 8, 17}, {0.005, 8, output}}));
-    return toys::row_of(outcome, 1).scheduled.value / kStep;
-  };
-  EXPECT_NEAR(let_in_after(16), 1, 1e-6);
-  EXPECT_NEAR(let_in_after(17), 17, 1e-6);
-}
-
-TEST(Sglang, WhoHasMadeLeastIsRetracted) {
-  // 6 blocks. Request 1 is read in step 5, when request 0 has made 4 tokens and holds 7: with 4 and all 12 of its own that is 23 of 24.
-  // In step 11 request 0 needs its fourth block, and either has three. Request 1 has made 6 tokens, request 0 has made 9. Its 10 tokens
-  // and 6 more fit when request 0 is done.
-  Scenario scenario = toys::served(policy_named("sglang"));
-  scenario.serving.kv_blocks = 6;
-  scenario.serving.new_token_ratio = 0;
-  const Outcome outcome = run(scenario, toys::trace({{0, 4, 16}, {0.035, 4, 12}}));
-  EXPECT_EQ(outcome.metrics.preemptions, 1);
-  EXPECT_EQ(toys::row_of(outcome, 0).preemptions, 0);
-  EXPECT_EQ(toys::row_of(outcome, 1).preemptions, 1);
-  expect_steps(outcome, 0, 0, 1, 17);  // one step waited for request 1's prompt
-  expect_steps(outcome, 1, 4, 5, 23);
-}
-
 TEST(Orca, PromptsJoinDecodesAndLongestRoomIsSetAside) {
   Scenario scenario = toys::served(policy_named("orca"));
   scenario.model.max_context = 40;  // 10 blocks each
