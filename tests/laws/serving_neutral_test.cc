@@ -64,7 +64,8 @@ const std::vector<Neutral>& neutrals() {
        {"turns"}},
       {"encoders of no time",
        [](Fleet& fleet) { fleet.lab.encoders = {.replicas = 1, .seconds = {0}}; },
-       {"images", "shedding"}},
+       // Who passes them joins the queue within the same moment, not at the same time: KV may leave a moment later.
+       {"images", "shedding", "prefill pool", "blocks set aside", "adapters in two pools"}},
       {"one length of proposals",
        [](Fleet& fleet) {
          DraftStep draft;
