@@ -1,0 +1,45 @@
+#include "engine/own_limits.h"
+
+#include "engine/calibration/parameter_set.h"
+
+namespace engine {
+namespace {
+
+bool is_open(const ServingSettings& serving) {
+  return serving.max_num_batched_tokens == 0 || serving.max_num_seqs == 0;
+}
+
+void fill(Deployment& on) {
+  const StepLimits limits = own_limits(on.serving.policy, on.device);
+  if (on.serving.max_num_batched_tokens == 0) on.serving.max_num_batched_tokens = limits.tokens;
+  if (on.serving.max_num_seqs == 0) on.serving.max_num_seqs = limits.sequences;
+}
+
+}  // namespace
+
+// vLLM asks for 70 GiB, and for another name than A100, on which steps of more tokens were slower (its pull request 17885). Names of
+// devices decide nothing here, so that it is their generation.
+StepLimits own_limits(PolicyName policy, const Device& device) {
+  constexpr Bytes large{70 * 0x1p30};
+  const bool is_large =
+      device.memory_capacity >= large && choose_set(device) != ParameterSet::ampere;
+  return is_large ? policy_of(policy).on_large : policy_of(policy).on_small;
+}
+
+const Scenario& with_own_limits(const Scenario& scenario, std::optional<Scenario>& filled) {
+  if (scenario.task == Task::step)
+    return scenario;  // it is not an engine that says how large its batch is
+  bool any = is_open(scenario.serving);
+  each_role(scenario, [&any](std::string_view, const Role& role) {
+    any = any || (role.present && is_open(role.deployment.serving));
+  });
+  if (!any) return scenario;
+  filled = scenario;
+  fill(*filled);
+  each_role(*filled, [](std::string_view, Role& role) {
+    if (role.present) fill(role.deployment);
+  });
+  return *filled;
+}
+
+}  // namespace engine
