@@ -10,20 +10,22 @@ bool is_open(const ServingSettings& serving) {
 }
 
 void fill(Deployment& on) {
-  const StepLimits limits = own_limits(on.serving.policy, on.device);
+  const StepLimits limits = own_limits(on.device);
   if (on.serving.max_num_batched_tokens == 0) on.serving.max_num_batched_tokens = limits.tokens;
   if (on.serving.max_num_seqs == 0) on.serving.max_num_seqs = limits.sequences;
 }
 
 }  // namespace
 
-// vLLM asks for 70 GiB, and for another name than A100, on which steps of more tokens were slower (its pull request 17885). Names of
-// devices decide nothing here, so that it is their generation.
-StepLimits own_limits(PolicyName policy, const Device& device) {
+// Those of vLLM's server (EngineArgs.get_batch_defaults in vllm/engine/arg_utils.py), whatever policy a sweep puts into it. It asks for 70 GiB,
+// and for another name than A100, on which steps of more tokens were slower (its pull request 17885). Names of devices decide nothing
+// here, so that it is their generation.
+StepLimits own_limits(const Device& device) {
   constexpr Bytes large{70 * 0x1p30};
   const bool is_large =
       device.memory_capacity >= large && choose_set(device) != ParameterSet::ampere;
-  return is_large ? policy_of(policy).on_large : policy_of(policy).on_small;
+  return is_large ? StepLimits{.tokens = 8192, .sequences = 1024}
+                  : StepLimits{.tokens = 2048, .sequences = 256};
 }
 
 const Scenario& with_own_limits(const Scenario& scenario, std::optional<Scenario>& filled) {

@@ -14,21 +14,20 @@ Device device_named(const char* name) { return toys::shipped("devices", name).de
 
 // As EngineArgs.get_batch_defaults of vLLM has them for its server.
 TEST(OwnLimits, OfVllmFollowFromTheDevice) {
-  const PolicyName vllm = policy_named("vllm_v1");
   for (const char* large : {"h100-sxm", "h100-pcie", "h200-sxm", "b200-sxm", "h20", "mi300x",
                             "rtx-pro-6000", "gh200"}) {
-    EXPECT_EQ(own_limits(vllm, device_named(large)).tokens, 8192) << large;
-    EXPECT_EQ(own_limits(vllm, device_named(large)).sequences, 1024) << large;
+    EXPECT_EQ(own_limits(device_named(large)).tokens, 8192) << large;
+    EXPECT_EQ(own_limits(device_named(large)).sequences, 1024) << large;
   }
   for (const char* small : {"a100-80gb-sxm", "a100-80gb-pcie", "a100-40gb-sxm", "l4", "l40s", "a10",
                             "rtx-4090", "v100-sxm-32gb", "mi210"}) {
-    EXPECT_EQ(own_limits(vllm, device_named(small)).tokens, 2048) << small;
-    EXPECT_EQ(own_limits(vllm, device_named(small)).sequences, 256) << small;
+    EXPECT_EQ(own_limits(device_named(small)).tokens, 2048) << small;
+    EXPECT_EQ(own_limits(device_named(small)).sequences, 256) << small;
   }
   // A sweep of the memory crosses the same line.
   Device device = device_named("h100-sxm");
   device.memory_capacity = Bytes{64e9};
-  EXPECT_EQ(own_limits(vllm, device).tokens, 2048);
+  EXPECT_EQ(own_limits(device).tokens, 2048);
 }
 
 TEST(OwnLimits, CountWhereNothingIsStatedAndNowhereElse) {
@@ -64,7 +63,7 @@ TEST(OwnLimits, AreAsGoodAsStated) {
     scenario.device = device_named(name);
     const Outcome left = evaluate(scenario);
     ASSERT_EQ(left.status, Status::ok) << left.reason;
-    const StepLimits limits = own_limits(scenario.serving.policy, scenario.device);
+    const StepLimits limits = own_limits(scenario.device);
     EXPECT_EQ(left.metrics.token_limit, double(limits.tokens)) << name;
     EXPECT_EQ(left.metrics.sequence_limit, double(limits.sequences)) << name;
     Scenario stated = scenario;

@@ -24,12 +24,6 @@ enum class StepBudget : std::uint8_t { max_num_batched_tokens, chunk };
 // as a prompt, without the tokens that it has made since.
 enum class LeftInCache : std::uint8_t { computed, read };
 
-// Most tokens and sequences of a step.
-struct StepLimits {
-  std::int64_t tokens = 8192;
-  std::int64_t sequences = 256;
-};
-
 struct PolicyEntry {
   std::string_view name;
   Plan* plan;
@@ -39,18 +33,11 @@ struct PolicyEntry {
   bool answers_come_later = false;
   LeftInCache left_in_cache = LeftInCache::computed;
   bool limits_pieces = false;  // of one prompt in a step (serving.long_prefill_threshold)
-  // What the engine sets by itself, on devices with much memory and on others.
-  StepLimits on_large = {}, on_small = {};
 };
 
 // Keys of points hold the position: new ones go to the end.
 inline constexpr std::array kPolicies{
-    // Limits of its server: EngineArgs.get_batch_defaults in vllm/engine/arg_utils.py.
-    PolicyEntry{.name = "vllm_v1",
-                .plan = plan_vllm_v1,
-                .limits_pieces = true,
-                .on_large = {8192, 1024},
-                .on_small = {2048, 256}},
+    PolicyEntry{.name = "vllm_v1", .plan = plan_vllm_v1, .limits_pieces = true},
     PolicyEntry{"vllm_v0", plan_vllm_v0},
     PolicyEntry{"sarathi", plan_sarathi, StepBudget::chunk},
     PolicyEntry{"sglang", plan_sglang, StepBudget::chunk, false, true, LeftInCache::read},
