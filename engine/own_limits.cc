@@ -29,8 +29,8 @@ StepLimits own_limits(const Device& device) {
 }
 
 const Scenario& with_own_limits(const Scenario& scenario, std::optional<Scenario>& filled) {
-  if (scenario.task == Task::step)
-    return scenario;  // it is not an engine that says how large its batch is
+  // A step is as large as it is stated, whatever an engine would allow.
+  if (scenario.task == Task::step) return scenario;
   bool any = is_open(scenario.serving);
   each_role(scenario, [&any](std::string_view, const Role& role) {
     any = any || (role.present && is_open(role.deployment.serving));
