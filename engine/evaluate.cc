@@ -18,6 +18,7 @@
 #include "engine/kernels/copy.h"
 #include "engine/memory/footprint.h"
 #include "engine/neighbours.h"
+#include "engine/own_limits.h"
 #include "engine/shared_prompts.h"
 #include "engine/sound_figures.h"
 #include "engine/tasks/serve/image_encoder.h"
@@ -162,7 +163,8 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
   clear(outcome);
   work.begin_point();
   try {
-    evaluate_any(scenario, resources, work, scratch, outcome);
+    std::optional<Scenario> filled;
+    evaluate_any(with_own_limits(scenario, filled), resources, work, scratch, outcome);
     if (outcome.status != Status::ok) return;
     if (auto problem = figures_problem(task_entry(scenario.task), outcome))
       fail(outcome, std::move(*problem));

@@ -95,7 +95,7 @@ struct RateFigures {
           "arithmetic of the model over the devices' peak; task train: nothing that is computed "
           "again; with speculation drafts and proposals that do not hold count, too");
     visit("memory_bandwidth_utilization", self.memory_bandwidth_utilization,
-          "bytes moved over the devices' peak");
+          "bytes that the devices' memories moved, without what caches held, over their peak");
   }
 };
 

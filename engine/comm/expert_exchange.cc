@@ -7,6 +7,7 @@
 #include "engine/comm/collective_form.h"
 #include "engine/comm/collective_time.h"
 #include "engine/comm/pods.h"
+#include "engine/comm/ways.h"
 #include "engine/model/expert_places.h"
 
 namespace engine {
@@ -81,12 +82,19 @@ Traffic copies_per_node(const ExpertExchange& op, const Spread& spread, const Fu
           .between = bytes * tokens_on_the_fullest(node, choices) * (1 - 1 / spread.nodes)};
 }
 
-// What a device reaches of its links, in bytes a microsecond, and the latency of the one between nodes.
+// What a device reaches of its links, in bytes a microsecond, and their latencies in microseconds.
 struct Rates {
   double inside;
   double between;
-  double hop;  // us
+  double hop;           // between nodes
+  double near = 1;      // inside a node
+  double near_fit = 1;  // of the links inside the nodes that were measured
 };
+
+// A start that was measured inside a node, where a message crosses its links so often.
+double near_start(double fitted, double crossings, const Rates& rates) {
+  return start_over_link(fitted, crossings, rates.near, rates.near_fit);
+}
 
 // The longer of the two ways; a link that nothing takes may be missing.
 double moving_time(const Traffic& traffic, const Rates& rates, double inside_share) {
@@ -106,7 +114,9 @@ CollectiveTime timed(double start, double moving, const Traffic& sent, Algorithm
 CollectiveTime low_latency(const ExpertExchange& op, const Spread& spread, const Fullest& fullest,
                            const Rates& rates, const ExchangeFit& fit) {
   const Traffic traffic = single_copies(op, spread, fullest);
-  const double start = fit.start + fit.expert_start * double(op.experts) / 100 + rates.hop;
+  // Tokens and the flags behind them are written straight to where they are read.
+  const double fitted = fit.start + fit.expert_start * double(op.experts) / 100;
+  const double start = near_start(fitted, 1, rates) + rates.hop;
   const double moving = moving_time(traffic, rates, fit.link_share);
   return timed(start, overlapped(start, moving, fit.overlap_power) - start,
                single_copies(op, spread, {}), Algorithm::low_latency);
@@ -124,11 +134,18 @@ double hops_between_nodes(ExpertExchange::Way way) {
   return told + 2;
 }
 
+// The same inside a node (notify_dispatch and cached_notify_combine of its intranode.cu): devices meet three times, and twice; then a
+// token is received.
+double crossings_inside(ExpertExchange::Way way) {
+  return (way == ExpertExchange::Way::dispatch ? 3 : 2) + 1;
+}
+
 CollectiveTime normal(const ExpertExchange& op, const Spread& spread, const Fullest& fullest,
                       const Rates& rates, const ExchangeFit& fit) {
   const Traffic traffic = copies_per_node(op, spread, fullest);
   const double senders = double(op.multiprocessors);
-  const double start = fit.start + fit.token_time * op.tokens / senders / 100 +
+  const double start = near_start(fit.start, crossings_inside(op.way), rates) +
+                       fit.token_time * op.tokens / senders / 100 +
                        hops_between_nodes(op.way) * rates.hop;
   const double sending = (traffic.inside + traffic.between) / (senders * fit.sender_rate * 1e3);
   const double moving =
@@ -183,6 +200,12 @@ std::optional<CollectiveTime> fitted_time(const ExpertExchange& op, const Spread
                                           const Device& device, const Calibration& calibration) {
   const ParameterSet chosen = link_set(device, inside);
   rates.between *= adapter_share(device, calibration);
+  constexpr auto exchanges = static_cast<std::size_t>(CollectiveKind::all_to_all);
+  const auto* near = find_set(calibration.collective[exchanges], chosen);
+  if (spread.per_node > 1 && near != nullptr) {
+    rates.near = inside.latency * 1e6;
+    rates.near_fit = near->fit.link_latency;
+  }
   const bool combine = op.way == ExpertExchange::Way::combine;
   const Coordinates shape = coordinates(op.tokens, op.hidden, op.top_k, op.experts);
   std::optional<CollectiveTime> best;

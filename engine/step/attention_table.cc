@@ -119,6 +119,7 @@ AttentionTable::Overhang AttentionTable::overhang_of(std::int64_t sequences, boo
   beyond.calls = 0;
   beyond.flops = Flops{0};
   beyond.bytes = Bytes{0};
+  beyond.from_memory = Bytes{0};
   KernelRow row = pair.back();
   row.work = {};
   row.work.add(beyond, 1 / double(keys));

@@ -28,7 +28,12 @@ KernelRow collective_row(const CollectiveTime& time, const StepContext& context,
   return row;
 }
 
-KernelRow kernel_row(const KernelTime& time, Joules energy, double calls) {
+// No more than memory carries while it has part in a kernel: the rest is found in the cache.
+Bytes from_memory(const KernelTime& time, const Device& device) {
+  return std::min(time.bytes, device.memory_bandwidth * std::min(time.memory, time.time));
+}
+
+KernelRow kernel_row(const KernelTime& time, Joules energy, const Device& device, double calls) {
   const Seconds all_calls = time.time * calls;
   KernelRow row{.bound = time.bound(),
                 .tier = time.tier,
@@ -39,6 +44,7 @@ KernelRow kernel_row(const KernelTime& time, Joules energy, double calls) {
                          .high = all_calls * time.high,
                          .flops = time.flops * calls,
                          .bytes = time.bytes * calls,
+                         .from_memory = from_memory(time, device) * calls,
                          .energy = energy * calls}};
   row.work.saved.add(time.saved, calls);
   return row;
@@ -71,13 +77,13 @@ KernelRow op_row(const PlannedOp& planned, const StepContext& context) {
   KernelTime time = kernel_time(planned.family, planned.op, device, context.calibration);
   if (context.power_limit == PowerLimit::passes) {
     const FullClock full = at_full_clock(time, planned.op, device);
-    KernelRow row = kernel_row(time, full.energy, planned.calls);
+    KernelRow row = kernel_row(time, full.energy, device, planned.calls);
     row.work.arithmetic = full.arithmetic * planned.calls;
     if (planned.hides_floor) hide_floor(time.least, device, row);
     return row;
   }
   const Joules energy = sustain(time, planned.op, device);
-  KernelRow row = kernel_row(time, energy, planned.calls);
+  KernelRow row = kernel_row(time, energy, device, planned.calls);
   if (planned.hides_floor) hide_floor(time.least, device, row);
   return row;
 }

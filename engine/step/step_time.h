@@ -55,7 +55,7 @@ struct DeviceTime {
   }
   double launches() const { return compute.calls + attention.calls + communication.calls; }
   Flops flops() const { return compute.flops + attention.flops; }
-  Bytes memory_bytes() const { return compute.bytes + attention.bytes; }
+  Bytes memory_bytes() const { return compute.from_memory + attention.from_memory; }
   Savings saved() const;
   void add(const KernelRow& row, double times = 1);
   void add(const DeviceTime& other, double times = 1);

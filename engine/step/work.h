@@ -28,7 +28,8 @@ struct Work {
   Seconds high;
   Flops flops;
   Bytes bytes;
-  Joules energy;  // 0: the device does not say what it draws
+  Bytes from_memory;  // of `bytes` on a device, what its cache does not hold
+  Joules energy;      // 0: the device does not say what it draws
   Seconds
       arithmetic;  // of `time`, in which matrix units work: longer at a lower clock; known where PowerLimit says passes
   Savings saved;   // of the exposed time, if one part were free; none where the host takes the time
@@ -46,8 +47,9 @@ struct Work {
     visit("high_ratio", self.high, Written::as_ratio,
           "upper end of the 90% interval of the time, as a multiple of seconds");
     visit("flops", self.flops, Written::plainly, "arithmetic of all calls on one device");
-    visit("bytes", self.bytes, Written::plainly,
-          "memory or network traffic of all calls on one device");
+    visit(
+        "bytes", self.bytes, Written::plainly,
+        "traffic of all calls on one device: of memory and its cache together, or of the network");
     visit("energy_j", self.energy, Written::if_known,
           "energy one device draws during all calls, by the powers that its file states; null: it "
           "states none");

@@ -100,29 +100,35 @@ TEST(LinkLatency, BetweenNodesItCountsAsOftenAsAMessageCrossesTheNetwork) {
 }
 
 // Copies go straight to their experts, or meet, are told of, received and forwarded.
-TEST(LinkLatency, AnExchangeOfExpertsCrossesTheNetworkAFewTimes) {
+TEST(LinkLatency, AnExchangeOfExpertsCrossesItsLinksAFewTimes) {
   using Exchange = ExpertExchange;
   const Device device = toys::shipped("devices", "h100-sxm").device;
-  const auto crossings = [&](Exchange::Kernels kernels, Exchange::Way way) {
+  const auto crossings = [&](std::int64_t ranks, LinkRates Fabric::*link, Exchange::Kernels kernels,
+                             Exchange::Way way) {
     const Exchange op{.way = way,
                       .tokens = 1,
                       .hidden = 7168,
                       .top_k = 8,
                       .experts = 256,
-                      .ranks = 32,
+                      .ranks = ranks,
                       .kernels = kernels};
     Fabric near = eight_per_node(device), far = near;
-    far.scale_out.latency += Seconds{10e-6};
+    (far.*link).latency += Seconds{10e-6};
     const auto time = [&](const Fabric& fabric) {
       return exchange_time(op, fabric, device, &toys::transfer()).total();
     };
     return (time(far) - time(near)) / Seconds{10e-6};
   };
+  const auto many = Exchange::Kernels::normal, few = Exchange::Kernels::low_latency;
   for (const auto way : {Exchange::Way::dispatch, Exchange::Way::combine}) {
-    EXPECT_NEAR(crossings(Exchange::Kernels::low_latency, way), 1, 0.02);
+    EXPECT_NEAR(crossings(32, &Fabric::scale_out, few, way), 1, 0.02);
+    EXPECT_NEAR(crossings(8, &Fabric::scale_up, few, way), 1, 0.02);
+    EXPECT_EQ(crossings(8, &Fabric::scale_out, few, way), 0);
   }
-  EXPECT_NEAR(crossings(Exchange::Kernels::normal, Exchange::Way::dispatch), 7, 0.01);
-  EXPECT_NEAR(crossings(Exchange::Kernels::normal, Exchange::Way::combine), 4, 0.01);
+  EXPECT_NEAR(crossings(32, &Fabric::scale_out, many, Exchange::Way::dispatch), 7, 0.01);
+  EXPECT_NEAR(crossings(32, &Fabric::scale_out, many, Exchange::Way::combine), 4, 0.01);
+  EXPECT_NEAR(crossings(8, &Fabric::scale_up, many, Exchange::Way::dispatch), 4, 0.01);
+  EXPECT_NEAR(crossings(8, &Fabric::scale_up, many, Exchange::Way::combine), 3, 0.01);
 }
 
 TEST(LinkLatency, ACopyIsNotThereBeforeItHasCrossedItsLink) {

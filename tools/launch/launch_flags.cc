@@ -30,8 +30,9 @@ constexpr Rule kVllm[] = {
      Form::unless_zero},
     {"quant.weights", "--quantization fp8", Form::when, "fp8"},
     {"quant.kv", "--kv-cache-dtype fp8", Form::when, "fp8"},
-    {"serving.max_num_seqs", "--max-num-seqs", Form::number},
-    {"serving.max_num_batched_tokens", "--max-num-batched-tokens", Form::number},
+    // Where these are auto, the engine sets them by itself.
+    {"serving.max_num_seqs", "--max-num-seqs", Form::unless_zero},
+    {"serving.max_num_batched_tokens", "--max-num-batched-tokens", Form::unless_zero},
     {"serving.long_prefill_threshold", "--long-prefill-token-threshold", Form::unless_zero},
     {"serving.memory_utilization", "--gpu-memory-utilization", Form::number},
     {"serving.block_size", "--block-size", Form::number},
@@ -51,7 +52,7 @@ constexpr Rule kSglang[] = {
     {"parallel.redundant_experts", "--enable-eplb --ep-num-redundant-experts", Form::unless_zero},
     {"quant.weights", "--quantization fp8", Form::when, "fp8"},
     {"quant.kv", "--kv-cache-dtype fp8_e5m2", Form::when, "fp8"},
-    {"serving.max_num_seqs", "--max-running-requests", Form::number},
+    {"serving.max_num_seqs", "--max-running-requests", Form::unless_zero},
     {"serving.chunk", "--chunked-prefill-size", Form::number},
     {"serving.memory_utilization", "--mem-fraction-static", Form::number},
     {"serving.block_size", "--page-size", Form::above_one},
@@ -69,8 +70,8 @@ constexpr Rule kSglang[] = {
 };
 constexpr Rule kTensorRt[] = {
     {"parallel.pp", "--pp_size", Form::above_one},
-    {"serving.max_num_seqs", "--max_batch_size", Form::number},
-    {"serving.max_num_batched_tokens", "--max_num_tokens", Form::number},
+    {"serving.max_num_seqs", "--max_batch_size", Form::unless_zero},
+    {"serving.max_num_batched_tokens", "--max_num_tokens", Form::unless_zero},
     {"serving.memory_utilization", "--kv_cache_free_gpu_memory_fraction", Form::number},
 };
 

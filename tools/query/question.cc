@@ -80,6 +80,12 @@ void note_what_misleads(const RunRows& rows, Candidates& found) {
       "neighbour_overloaded", [](double starves) { return starves > 0; },
       "have a neighbour that finishes less than arrives (neighbour_overloaded 1), whatever "
       "saturation says of the main model; --where \"neighbour_overloaded == 0\" leaves them out");
+  note_where(
+      "capacity_decided", [](double decided) { return decided == 0; },
+      "have a capacity that their runs were too short to decide (capacity_decided 0): it may be "
+      "far "
+      "too high, and figures are not those of a steady load; 'load.requests: auto' lets a run be "
+      "as long as it takes, and --where \"capacity_decided != 0\" leaves them out");
   const std::size_t bounds = count("tier", "roofline");
   if (bounds > 0 && bounds < found.rows.size()) {
     found.notes.push_back(fmt::format(

@@ -116,9 +116,16 @@ struct ServingSettings {
     visit("name", self.name, "name of the engine settings", a_label);
     visit("policy", self.policy, "which requests run in a step", any_value);
     visit("ordering", self.ordering, "who is first in the queue", any_value);
-    visit("max_num_batched_tokens", self.max_num_batched_tokens, "most tokens in one step",
-          at_least(1));
-    visit("max_num_seqs", self.max_num_seqs, "most sequences in one step", at_least(1));
+    visit(
+        "max_num_batched_tokens", self.max_num_batched_tokens,
+        "most tokens in one step; auto: as vLLM's server sets it by itself, 8192 on devices of 70 "
+        "GiB or more other than A100s, else 2048 (column token_limit)",
+        non_negative_or("auto"));
+    visit(
+        "max_num_seqs", self.max_num_seqs,
+        "most sequences in one step; auto: as vLLM's server sets it by itself, 1024 on devices of "
+        "70 GiB or more other than A100s, else 256 (column sequence_limit)",
+        non_negative_or("auto"));
     visit("chunk", self.chunk, "sarathi: most tokens in one step; sglang: most of one prefill step",
           at_least(1));
     visit("long_prefill_threshold", self.long_prefill_threshold,

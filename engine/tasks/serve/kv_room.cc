@@ -141,6 +141,8 @@ void report_blocks(const Deployed& main, const MemoryDemand& demand, const PoolS
   metrics.kv_cache = taken_by_blocks(main, demand, pool, left);
   metrics.memory_used = others + metrics.kv_cache;
   metrics.memory_free = std::max(left - metrics.kv_cache, Bytes{0});
+  metrics.token_limit = double(pool.settings.step_budget());
+  metrics.sequence_limit = double(pool.settings.max_num_seqs);
   metrics.kv_blocks = double(pool.kv_blocks);
   if (pool.settings.kv_blocks == 0) return;
   const double tokens = double(pool.kv_blocks) * double(pool.settings.block_size);

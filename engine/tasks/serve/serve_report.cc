@@ -83,7 +83,7 @@ void report_device_use(const ServePools& pools, const ServingSim& sim, Outcome& 
       const bool of_draft = row.role == DeploymentRole::draft && i == 0 && !pools.drafts_apart();
       if (!(row.role == pool.role || of_draft) || !computes) continue;
       flops += row.work.flops * devices_of_stage;
-      bytes += row.work.bytes * devices_of_stage;
+      bytes += row.work.from_memory * devices_of_stage;
     }
   }
   if (could_flops.value <= 0) return;

@@ -50,6 +50,8 @@ struct ServingFigures {
   double batch_mean = kNoValue;
   double concurrency = kNoValue;
   double utilization = kNoValue;
+  double token_limit = kNoValue;
+  double sequence_limit = kNoValue;
   double kv_blocks = kNoValue;
   double kv_use = kNoValue;
   double kv_peak = kNoValue;
@@ -187,6 +189,14 @@ struct ServingFigures {
           "task serve: share of the time a step was running, over the whole run; with prefill, of "
           "the "
           "main deployment");
+    visit(
+        "token_limit", self.token_limit,
+        "task serve: most tokens in one step of the main deployment: "
+        "serving.max_num_batched_tokens or serving.chunk, by the policy; where that is auto, what "
+        "the engine sets by itself");
+    visit("sequence_limit", self.sequence_limit,
+          "task serve: most sequences in one step of the main deployment: serving.max_num_seqs; "
+          "where that is auto, what the engine sets by itself");
     visit("kv_blocks", self.kv_blocks, "KV blocks of a replica");
     visit("kv_use", self.kv_use,
           "task serve: share of the KV cache with tokens or states in it, mean over the whole run; "

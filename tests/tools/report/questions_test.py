@@ -249,6 +249,18 @@ axes:
         rest = llmsweep("top", run, "--by", "ttft_s", "--where", "later_turns_seen >= 0.9")
         self.assertEqual(rest.stderr, "2 points, 2 ok, 1 of them asked for\n")
 
+    def test_capacities_of_runs_that_were_too_short_are_told_of(self):
+        spec, run = self.home / "short.yaml", self.home / "short"
+        spec.write_text("""
+base: {task: serve, device: h100-sxm, model: llama-3.1-8b, serving: vllm-v1, load: chat, capacity: {slo: {tpot_p95: 30 ms}}}
+axes: [{load.requests: [200, auto]}]
+""")
+        self.assertEqual(llmsweep("run", spec, "-o", run).returncode, 0)
+        asked = llmsweep("top", run, "--by", "capacity_req_per_s")
+        self.assertIn("1 of 2 points have a capacity that their runs were too short to decide", asked.stderr)
+        asked = llmsweep("top", run, "--by", "capacity_req_per_s", "--where", "capacity_decided != 0")
+        self.assertNotIn("too short to decide", asked.stderr)
+
     def test_a_part_cut_short_is_named(self):
         broken = self.home / "broken"
         shutil.copytree(self.run_folder, broken)
