@@ -15,6 +15,7 @@
 #include "engine/serving/settings/transfer_settings.h"
 #include "engine/sharing/sharing_settings.h"
 #include "engine/speculation/speculation_settings.h"
+#include "engine/tasks/classify/classify_shape.h"
 #include "engine/tasks/denoise/denoise_shape.h"
 #include "engine/tasks/request/request_shape.h"
 #include "engine/tasks/step/step_shape.h"
@@ -24,14 +25,15 @@
 namespace engine {
 
 enum class Task : std::uint8_t {
-  step,     // one prefill or decode step
-  request,  // one request from prompt to last token
-  serve,    // a load of requests over time
-  train,    // one optimizer step of a training run
-  denoise,  // a batch of images by a diffusion transformer
+  step,      // one prefill or decode step
+  request,   // one request from prompt to last token
+  serve,     // a load of requests over time
+  train,     // one optimizer step of a training run
+  denoise,   // a batch of images by a diffusion transformer
+  classify,  // a batch of images through a convolutional network
 };
-constexpr std::array<std::string_view, 5> enum_names(Task) {
-  return {"step", "request", "serve", "train", "denoise"};
+constexpr std::array<std::string_view, 6> enum_names(Task) {
+  return {"step", "request", "serve", "train", "denoise", "classify"};
 }
 
 struct CalibrationSettings {
@@ -96,6 +98,7 @@ struct Scenario : Deployment {
   StepShape step;
   RequestShape request;
   DenoiseShape denoise;
+  ClassifyShape classify;
   Load load;
   Slo slo;
   CapacitySearch capacity;
@@ -119,6 +122,7 @@ struct Scenario : Deployment {
     visit("step", self.step, "task step: the step", any_value);
     visit("request", self.request, "task request: the request", any_value);
     visit("denoise", self.denoise, "task denoise: the images", any_value);
+    visit("classify", self.classify, "task classify: the images", any_value);
     visit("host", self.host, "what the host adds", any_value);
     visit("serving", self.serving, "the inference engine's settings", any_value);
     visit("load", self.load, "task serve: the requests", any_value);

@@ -26,6 +26,6 @@ std::vector<LeafUse> draft_uses();
 std::vector<LeafUse> neighbour_uses();
 std::vector<LeafUse> adapter_uses();
 std::vector<LeafUse> clock_uses();
-std::vector<LeafUse> denoise_uses();
+std::vector<LeafUse> image_uses();
 
 }  // namespace engine

@@ -173,8 +173,13 @@ enum class OpName : std::uint8_t {
   lockstep,
   data_loading,
   modulation,
+  convolution,
+  pointwise,
+  depthwise,
+  pool,
+  linear,
 };
-constexpr std::array<std::string_view, 67> enum_names(OpName) {
+constexpr std::array<std::string_view, 72> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -241,7 +246,12 @@ constexpr std::array<std::string_view, 67> enum_names(OpName) {
           "scan_out",
           "lockstep",
           "data_loading",
-          "modulation"};
+          "modulation",
+          "convolution",
+          "pointwise",
+          "depthwise",
+          "pool",
+          "linear"};
 }
 
 }  // namespace engine

@@ -75,6 +75,7 @@ axes:
       - {name: parts elsewhere, base: {task: request, request: {batch: 1, prompt: 9000, output: 5}, prefill: {parallel: {cp: 4}}}}
       - {name: few tokens elsewhere, base: {task: request, request: {batch: 1, prompt: 100, output: 3}, device: h200-sxm, model: deepseek-v3, parallel: {tp: 8, pp: 2, ep: 8}, quant: {weights: fp8, activations: fp8}, prefill: {}}}
       - {name: images made, base: {task: denoise, parallel.tp: 2, model: {from: llama-3.2-1b, modulation: 6}, denoise: {batch: 2, tokens: 1000, text: 77, steps: 5, passes: 2}}}
+      - {name: images seen, base: {task: classify, model: resnet-50, classify.batch: 4, device: h200-sxm}}
       - {name: images shared, base: {task: denoise, parallel.cp: 4, model: {from: llama-3.2-1b, modulation: 6}, denoise: {tokens: 4000}, host: {mode: eager}}}
       - {name: request, base: {task: request, request: {batch: 2, prompt: 9000, cached: 100, output: 20}}}
       - {name: train, base: {task: train, parallel: {tp: 2, pp: 4, dp: 4}, cluster: {devices_per_node: 8}, train: {sequence: 2048, global_batch: 64, zero: 1, sequence_parallel: true, tokens: 1e12, first_stage_layers: 7, last_stage_layers: 7, loading: {sequence_time: 10 s, workers: 2}}}}
@@ -254,6 +255,7 @@ const std::map<std::string, std::vector<std::string>>& other_texts() {
       {"prefill.serving.scaling.schedule", {"0:1, 0.5:2"}},
       {"serving.kernels", {"vllm_0.14.0", "trtllm_1.0.0"}},
       {"calibration.name", {"h200-sxm"}},
+      {"model.network", {"conv 64 from 3 side 224 kernel 7 stride 2"}},
       {"speculation.acceptance", {"0.3"}},
       {"speculation.tree", {"2 2"}},
   };

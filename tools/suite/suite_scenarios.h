@@ -54,7 +54,7 @@ inline constexpr std::array kSuiteScenarios = std::to_array<SuiteScenario>({
     {"X9", "power-capped serving"},
     {"X10", "heterogeneous prefill and decode devices"},
     {"X11", "a custom accelerator: cycles, energy, area"},
-    {"X12", "an edge device, small LLM and a CNN", "the CNN"},
+    {"X12", "an edge device, small LLM and a CNN"},
 });
 
 }  // namespace tools
