@@ -21,6 +21,7 @@
 #include "engine/shared_prompts.h"
 #include "engine/sound_figures.h"
 #include "engine/tasks/classify/classify_task.h"
+#include "engine/tasks/request/retrieval.h"
 #include "engine/tasks/serve/image_encoder.h"
 #include "engine/tasks/serve/served_adapters.h"
 #include "engine/tasks/task_table.h"
@@ -89,6 +90,7 @@ void evaluate_point(const OneOfTwo& one, const Resources& resources, WorkMeter& 
     }
   }
   main.guest.weights += adapter_memory(scenario, scenario.serving.lora, main.shard);
+  main.guest.weights += vectors_beside(scenario);
   if (!scenario.prefill.present) {
     main.guest.weights += encoder_weights_beside(scenario, scenario.parallel);
   }

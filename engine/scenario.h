@@ -18,6 +18,7 @@
 #include "engine/tasks/classify/classify_shape.h"
 #include "engine/tasks/denoise/denoise_shape.h"
 #include "engine/tasks/request/request_shape.h"
+#include "engine/tasks/request/retrieval_settings.h"
 #include "engine/tasks/step/step_shape.h"
 #include "engine/training/settings/train_settings.h"
 #include "engine/workload/load.h"
@@ -94,9 +95,11 @@ struct Scenario : Deployment {
   Role rollout;
   Role tail;
   Role encode;
+  Role rerank;
   Neighbour neighbour;
   StepShape step;
   RequestShape request;
+  RetrievalSettings retrieval;
   DenoiseShape denoise;
   ClassifyShape classify;
   Load load;
@@ -151,6 +154,12 @@ struct Scenario : Deployment {
           "the deployment that turns images into tokens of prompts (load.images): its model is "
           "the encoder",
           any_value);
+    visit("retrieval", self.retrieval,
+          "task request: passages that are looked up first and put into the prompt", any_value);
+    visit("rerank", self.rerank,
+          "task request: the deployment that looks at the passages found (retrieval) and chooses "
+          "those for the prompt, on devices of its own: its model is the re-ranker",
+          any_value);
     visit("transfer", self.transfer, "how KV caches get from prefill to the main deployment",
           any_value);
     visit("neighbour", self.neighbour, "another model on the same devices, with work of its own",
@@ -168,6 +177,7 @@ void each_role(Self& scenario, Visit&& visit) {
   visit("rollout", scenario.rollout);
   visit("tail", scenario.tail);
   visit("encode", scenario.encode);
+  visit("rerank", scenario.rerank);
   visit("neighbour", scenario.neighbour);
 }
 

@@ -178,8 +178,10 @@ enum class OpName : std::uint8_t {
   depthwise,
   pool,
   linear,
+  vector_search,
+  nearest,
 };
-constexpr std::array<std::string_view, 72> enum_names(OpName) {
+constexpr std::array<std::string_view, 74> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -251,7 +253,9 @@ constexpr std::array<std::string_view, 72> enum_names(OpName) {
           "pointwise",
           "depthwise",
           "pool",
-          "linear"};
+          "linear",
+          "vector_search",
+          "nearest"};
 }
 
 }  // namespace engine

@@ -181,6 +181,21 @@ Scenario with_rollout(Scenario scenario) {
   return scenario;
 }
 
+// The same points, as requests for which passages are looked up and ranked by a deployment of its own that is like the main one.
+Scenario with_passages(Scenario scenario) {
+  scenario.task = engine::Task::request;
+  scenario.request = {.batch = 2, .prompt = 100, .output = 3};
+  scenario.retrieval = {.vectors = 100'000,
+                        .index = engine::VectorIndex::ivf,
+                        .lists = 64,
+                        .probes = 4,
+                        .host_bandwidth = engine::BytesPerSecond{100e9},
+                        .host_peak = engine::FlopsPerSecond{1e11}};
+  scenario.rerank.present = true;
+  engine::fill_roles(scenario);
+  return scenario;
+}
+
 // Beside a twin, with which it shares the devices in turns that cost something.
 Scenario with_neighbour(Scenario scenario) {
   scenario.neighbour.present = true;
@@ -225,6 +240,9 @@ const Points& points() {
           point.scenario.device.scale_out.bandwidth.value > 0) {
         add(name + ", prompts elsewhere", with_reader(point.scenario));
         add(name + ", with a draft", with_draft(point.scenario));
+        if (name == "roofline" || name == "prefill") {
+          add(name + ", passages looked up", with_passages(point.scenario));
+        }
         if (name == "roofline") add("tight, prompts elsewhere", with_tight_reader(point.scenario));
       }
       if (point.scenario.task == engine::Task::serve && name != "answers" && name != "swapped") {
@@ -355,11 +373,11 @@ bool moves(const Leaf& leaf, std::size_t point) {
   return false;
 }
 
-// Who makes samples serves them, the last stages train, and encoders have steps like any model: other points hold every
+// Who makes samples serves them, the last stages train, and encoders and re-rankers have steps like any model: other points hold every
 // field of a deployment that does to this law.
 bool held_as_main(const Leaf& leaf) {
   const bool like_main = leaf.path.starts_with("rollout.") || leaf.path.starts_with("tail.") ||
-                         leaf.path.starts_with("encode.");
+                         leaf.path.starts_with("encode.") || leaf.path.starts_with("rerank.");
   return like_main && leaf.presence >= 0 && !said_to_count_nowhere(leaf);
 }
 

@@ -11,6 +11,7 @@
 #include "engine/step/breakdown.h"
 #include "engine/step/step_time.h"
 #include "engine/tasks/report_images.h"
+#include "engine/tasks/request/retrieval.h"
 
 namespace engine {
 namespace {
@@ -31,8 +32,9 @@ Problem roles_problem(const Scenario& scenario) {
   each_role(scenario, [&](std::string_view name, const Role& role) {
     const bool counts =
         std::ranges::any_of(used, [&](Role Scenario::*one) { return &(scenario.*one) == &role; });
+    const bool inert = &role == &scenario.rerank && !reranks(scenario);
     const bool drafts = &role == &scenario.draft && speculates(scenario);
-    if (!found && (counts || drafts)) found = role_problem(name, role);
+    if (!found && ((counts && !inert) || drafts)) found = role_problem(name, role);
   });
   return found;
 }
@@ -60,8 +62,9 @@ std::optional<Refusal> network_problem(const Scenario& scenario) {
                    "(model.network)"};
   }
   if (const auto wrong = network_mistake(scenario.model.network)) {
-    return Refusal{ReasonClass::error, fmt::format("model.network, layer {}: {}; {}",
-                                                   wrong->phrase + 1, wrong->what, wrong->hint)};
+    return Refusal{ReasonClass::unsupported,
+                   fmt::format("model.network, layer {}: {}; {}", wrong->phrase + 1, wrong->what,
+                               wrong->hint)};
   }
   return layout_problem(scenario.parallel);
 }
