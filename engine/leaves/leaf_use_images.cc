@@ -40,10 +40,16 @@ std::vector<LeafUse> image_uses() {
     uses.push_back(of_task(path, "task is neither denoise nor classify",
                            {"step", "request", "serve", "train"}));
   }
+  std::string_view last;
   for (const Leaf& leaf : leaf_table().leaves) {
     if (!not_in_networks(leaf.path)) continue;
-    uses.push_back(of_task(leaf.path, "task is not classify",
-                           {"step", "request", "serve", "train", "denoise"}));
+    // A section inside the model or the engine is one rule.
+    const std::string_view path = leaf.path;
+    const std::string_view part = path.substr(0, path.find('.', path.find('.') + 1));
+    if (part == last) continue;
+    last = part;
+    uses.push_back(
+        of_task(part, "task is not classify", {"step", "request", "serve", "train", "denoise"}));
   }
   return uses;
 }

@@ -31,16 +31,13 @@ constexpr std::string_view kStore = "there is a store (retrieval.vectors)";
 
 std::vector<LeafUse> retrieval_uses() {
   std::vector<LeafUse> uses{of_task("retrieval", "task is request", {"request"}),
-                            of_task("rerank.present", "task is request", {"request"}),
-                            {"rerank.present", kStore, {above("retrieval.vectors", 0)}}};
+                            of_task("rerank", "task is request", {"request"}),
+                            {"rerank", kStore, {above("retrieval.vectors", 0)}}};
   for (const Leaf& leaf : leaf_table().leaves) {
     const std::string_view path = leaf.path;
     if (path.starts_with("retrieval.") && path != "retrieval.vectors") {
       uses.push_back({path, kStore, {above("retrieval.vectors", 0)}});
     }
-    if (!path.starts_with("rerank.") || leaf.presence < 0) continue;
-    uses.push_back(of_task(path, "task is request", {"request"}));
-    uses.push_back({path, kStore, {above("retrieval.vectors", 0)}});
   }
   for (const std::string_view path : {"retrieval.lists", "retrieval.probes"}) {
     uses.push_back({path, "retrieval.index is ivf", {is("retrieval.index", {"ivf"})}});

@@ -16,6 +16,7 @@
 #include "sweep/language/sweep_spec.h"
 #include "sweep/space/space.h"
 #include "tests/support/paths.h"
+#include "tests/support/with_roles.h"
 
 namespace {
 
@@ -49,6 +50,7 @@ axes:
       - {name: mixture, base: {model: mixtral-8x7b, parallel: {tp: 2, dp: 2, ep: 2}, step.batch: 16, quant: {weights: int4}}}
       - {name: exchange, base: {model: mixtral-8x7b, parallel: {dp: 4, ep: 4}, step: {batch: 64, context: 900}}}
       - {name: copies, base: {model: qwen3-30b-a3b, parallel: {dp: 8, ep: 8, redundant_experts: 8}, step: {batch: 64, context: 900}}}
+      - {name: blocks, base: {model: qwen3-30b-a3b, quant: {weights: fp8, activations: fp8, group: 128}, parallel: {dp: 4, ep: 4}, step: {batch: 64, context: 900}}}
       - {name: windows, base: {model: gpt-oss-20b, quant: {weights: fp4, scope: experts}, step: {batch: 4, context: 9000}}}
       - {name: nodes, base: {parallel: {tp: 8, dp: 2}, step: {phase: prefill, prompt: 4000}, cluster: {devices_per_node: 4, nodes: 8, scale_up: nvlink-3, scale_out: infiniband-hdr-200}}}
       - {name: reduced, base: {parallel: {tp: 8}, step: {phase: prefill, prompt: 8000}}}
@@ -119,90 +121,6 @@ axes:
       - {name: capacity, base: {task: serve, capacity: {slo: {ttft_mean: 300 ms}, tolerance: 0.2}}}
 )";
 
-// The same points, as requests whose prompts are read by a deployment of their own that is like the main one.
-Scenario with_reader(Scenario scenario) {
-  scenario.task = engine::Task::request;
-  scenario.request = {.batch = 2, .prompt = 900, .cached = 100, .output = 3};
-  scenario.prefill.present = true;
-  engine::fill_roles(scenario);
-  return scenario;
-}
-
-// One whose memory is just enough, because the engine may fill a share of what the model leaves.
-Scenario with_tight_reader(const Scenario& scenario) {
-  Scenario tight = with_reader(scenario);
-  tight.prefill.deployment.serving.memory_share = engine::MemoryShare::rest;
-  tight.prefill.deployment.device.memory_capacity = engine::Bytes{9e9};
-  return tight;
-}
-
-// Served loads whose prompts are read by a deployment of their own that is like the main one, short ones apart,
-// over a link of their own.
-Scenario with_readers(Scenario scenario) {
-  scenario.prefill.present = true;
-  engine::fill_roles(scenario);
-  scenario.transfer.link = {.name = "wire",
-                            .topology = engine::Topology::fabric,
-                            .bandwidth = engine::BytesPerSecond{2e9},
-                            .latency = engine::Seconds{1e-3},
-                            .devices = 64};
-  scenario.transfer.local_prompt = 400;
-  // Prompts are soon read: a replica has few of them inside.
-  scenario.prefill.deployment.serving.scaling.target = 0.3;
-  scenario.prefill.deployment.serving.scaling.interval = engine::Seconds{0.1};
-  return scenario;
-}
-
-// The same points, as requests for which some layers of the model propose tokens.
-Scenario with_draft(Scenario scenario) {
-  scenario.task = engine::Task::request;
-  scenario.request = {.batch = 2, .prompt = 900, .cached = 100, .output = 6};
-  scenario.parallel.pp = 1;
-  scenario.speculation = {
-      .method = engine::SpeculationMethod::draft_model, .tokens = 2, .acceptance = "0.8 0.5"};
-  scenario.draft.present = true;
-  engine::fill_roles(scenario);
-  engine::ModelSpec& draft = scenario.draft.deployment.model;
-  draft.layers = std::min<std::int64_t>(4, scenario.model.layers);
-  draft.mlp_layers = std::min(draft.mlp_layers, draft.layers);
-  return scenario;
-}
-
-// Served points, as the deployment that makes samples to train adapters on.
-Scenario with_rollout(Scenario scenario) {
-  scenario.task = engine::Task::train;
-  scenario.train.sequence = 512;
-  scenario.train.global_batch = 4 * scenario.parallel.dp;
-  scenario.train.method = engine::Method::lora;
-  scenario.train.rollout = {.prompts = 6, .samples = 3, .lengths = {.prompt = 300, .output = 40}};
-  scenario.train.rollout.colocated = false;
-  scenario.rollout.present = true;
-  engine::fill_roles(scenario);
-  return scenario;
-}
-
-// The same points, as requests for which passages are looked up and ranked by a deployment of its own that is like the main one.
-Scenario with_passages(Scenario scenario) {
-  scenario.task = engine::Task::request;
-  scenario.request = {.batch = 2, .prompt = 100, .output = 3};
-  scenario.retrieval = {.vectors = 100'000,
-                        .index = engine::VectorIndex::ivf,
-                        .lists = 64,
-                        .probes = 4,
-                        .host_bandwidth = engine::BytesPerSecond{100e9},
-                        .host_peak = engine::FlopsPerSecond{1e11}};
-  scenario.rerank.present = true;
-  engine::fill_roles(scenario);
-  return scenario;
-}
-
-// Beside a twin, with which it shares the devices in turns that cost something.
-Scenario with_neighbour(Scenario scenario) {
-  scenario.neighbour.present = true;
-  engine::fill_roles(scenario);
-  return scenario;
-}
-
 struct Points {
   std::vector<std::string> names;
   std::vector<Scenario> scenarios;
@@ -234,19 +152,20 @@ const Points& points() {
       const std::string& name = spec->space.label_columns()[0].values[std::size_t(point.labels[0])];
       add(name, point.scenario);
       if (name == "decode" || name == "sarathi" || name == "sessions") {
-        add(name + ", with samples", with_rollout(point.scenario));
+        add(name + ", with samples", toys::with_rollout(point.scenario));
       }
       if (point.scenario.task == engine::Task::step && point.scenario.parallel.cp == 1 &&
           point.scenario.device.scale_out.bandwidth.value > 0) {
-        add(name + ", prompts elsewhere", with_reader(point.scenario));
-        add(name + ", with a draft", with_draft(point.scenario));
+        add(name + ", prompts elsewhere", toys::with_reader(point.scenario));
+        add(name + ", with a draft", toys::with_draft(point.scenario));
         if (name == "roofline" || name == "prefill") {
-          add(name + ", passages looked up", with_passages(point.scenario));
+          add(name + ", passages looked up", toys::with_passages(point.scenario));
         }
-        if (name == "roofline") add("tight, prompts elsewhere", with_tight_reader(point.scenario));
+        if (name == "roofline")
+          add("tight, prompts elsewhere", toys::with_tight_reader(point.scenario));
       }
       if (point.scenario.task == engine::Task::serve && name != "answers" && name != "swapped") {
-        Scenario read = with_readers(point.scenario);
+        Scenario read = toys::with_readers(point.scenario);
         add(name + ", prompts elsewhere", read);
         if (name == "classes" || name == "branches") {
           read.transfer.local_prompt = 0;
@@ -255,7 +174,7 @@ const Points& points() {
         }
       }
       if (name == "decode" || name == "prefill" || name == "serve") {
-        add(name + ", beside a twin", with_neighbour(point.scenario));
+        add(name + ", beside a twin", toys::with_neighbour(point.scenario));
       }
     }
     return built;

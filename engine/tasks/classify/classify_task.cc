@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -18,23 +17,21 @@ namespace {
 
 using Problem = std::optional<Refusal>;
 
-Problem role_problem(std::string_view name, const Role& role) {
-  if (!role.present || !role.deployment.model.is_network()) return std::nullopt;
-  return in_role(name, {ReasonClass::unsupported,
-                        "its model is a convolutional network (model.network), which only the main "
-                        "deployment of task classify runs"});
+// Whether the task has use for a deployment. A neighbour is the main one of a point of its own.
+bool used(const Role& role, const Scenario& scenario) {
+  if (&role == &scenario.draft) return speculates(scenario);
+  if (&role == &scenario.rerank) return reranks(scenario);
+  return std::ranges::any_of(task_entry(scenario.task).roles,
+                             [&](Role Scenario::*one) { return &(scenario.*one) == &role; });
 }
 
-// A neighbour is the main deployment of a point of its own.
 Problem roles_problem(const Scenario& scenario) {
   Problem found;
-  const std::span<Role Scenario::*const> used = task_entry(scenario.task).roles;
   each_role(scenario, [&](std::string_view name, const Role& role) {
-    const bool counts =
-        std::ranges::any_of(used, [&](Role Scenario::*one) { return &(scenario.*one) == &role; });
-    const bool inert = &role == &scenario.rerank && !reranks(scenario);
-    const bool drafts = &role == &scenario.draft && speculates(scenario);
-    if (!found && ((counts && !inert) || drafts)) found = role_problem(name, role);
+    if (!role.present || !role.deployment.model.is_network() || !used(role, scenario)) return;
+    found = in_role(name, {ReasonClass::unsupported,
+                           "its model is a convolutional network (model.network), which only the "
+                           "main deployment of task classify runs"});
   });
   return found;
 }
