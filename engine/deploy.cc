@@ -25,7 +25,7 @@ std::string missing(const CalibrationWish& wish) {
 
 std::string guests_part(const Deployed& deployed) {
   if (deployed.guest.weights.value <= 0) return "";
-  return fmt::format(" (of them {} of adapters, a draft or an encoder)",
+  return fmt::format(" (of them {} of adapters, a draft, an encoder or vectors)",
                      in_gb(deployed.guest.weights));
 }
 

@@ -21,6 +21,8 @@
 #include "engine/own_limits.h"
 #include "engine/shared_prompts.h"
 #include "engine/sound_figures.h"
+#include "engine/tasks/classify/classify_task.h"
+#include "engine/tasks/request/retrieval.h"
 #include "engine/tasks/serve/image_encoder.h"
 #include "engine/tasks/serve/served_adapters.h"
 #include "engine/tasks/task_table.h"
@@ -72,8 +74,9 @@ void evaluate_point(const OneOfTwo& one, const Resources& resources, WorkMeter& 
   const TaskEntry& task = task_entry(scenario.task);
   const double copies = task.copies(scenario);
   count_devices(scenario, outcome.metrics);
-  outcome.metrics.parameters = parameter_counts(scenario.model).total();
   const auto refuse = [&outcome](Refusal&& problem) { outcome.refuse(std::move(problem)); };
+  if (auto problem = network_problem(scenario)) return refuse(std::move(*problem));
+  outcome.metrics.parameters = parameter_counts(scenario.model).total();
   if (auto problem = shared_prompts_problem(scenario)) return refuse(std::move(*problem));
   Deployed main;
   if (auto problem = deploy(scenario, scenario.calibration, resources.calibrations, copies, main)) {
@@ -88,6 +91,7 @@ void evaluate_point(const OneOfTwo& one, const Resources& resources, WorkMeter& 
     }
   }
   main.guest.weights += adapter_memory(scenario, scenario.serving.lora, main.shard);
+  main.guest.weights += vectors_beside(scenario);
   if (!scenario.prefill.present) {
     main.guest.weights += encoder_weights_beside(scenario, scenario.parallel);
   }

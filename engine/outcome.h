@@ -20,7 +20,8 @@
 #include "engine/serving/figures/saturation.h"
 #include "engine/serving/figures/serving_rows.h"
 #include "engine/step/kernel_row.h"
-#include "engine/tasks/denoise/denoise_figures.h"
+#include "engine/tasks/image_figures.h"
+#include "engine/tasks/request/retrieval_figures.h"
 #include "engine/tasks/serve/fleet_figures.h"
 #include "engine/tasks/serve/serving_figures.h"
 #include "engine/tasks/sharing_figures.h"
@@ -50,7 +51,8 @@ enum class FigureGroup : std::uint8_t {
   training,
   speculation,
   sharing,
-  images
+  images,
+  retrieval
 };
 
 // All figures of a point: doubles one after another, in the order of the groups.
@@ -63,7 +65,8 @@ struct Metrics : TimeFigures,
                  SpeculationFigures,
                  FleetFigures,
                  SharingFigures,
-                 DenoiseFigures {
+                 ImageFigures,
+                 RetrievalFigures {
   template <class Self, class Visit>
   static void groups(Self& self, Visit&& visit) {
     visit(FigureGroup::time, [&](auto&& each) { TimeFigures::fields(self, each); });
@@ -75,7 +78,8 @@ struct Metrics : TimeFigures,
     visit(FigureGroup::speculation, [&](auto&& each) { SpeculationFigures::fields(self, each); });
     visit(FigureGroup::serving, [&](auto&& each) { FleetFigures::fields(self, each); });
     visit(FigureGroup::sharing, [&](auto&& each) { SharingFigures::fields(self, each); });
-    visit(FigureGroup::images, [&](auto&& each) { DenoiseFigures::fields(self, each); });
+    visit(FigureGroup::images, [&](auto&& each) { ImageFigures::fields(self, each); });
+    visit(FigureGroup::retrieval, [&](auto&& each) { RetrievalFigures::fields(self, each); });
   }
 
   template <class Self, class Visit>
@@ -87,7 +91,7 @@ static_assert(sizeof(Metrics) == sizeof(TimeFigures) + sizeof(RateFigures) + siz
                                      sizeof(PriceFigures) + sizeof(ServingFigures) +
                                      sizeof(TrainFigures) + sizeof(SpeculationFigures) +
                                      sizeof(FleetFigures) + sizeof(SharingFigures) +
-                                     sizeof(DenoiseFigures),
+                                     sizeof(ImageFigures) + sizeof(RetrievalFigures),
               "figures are doubles and nothing else");
 
 constexpr std::size_t kFigures = sizeof(Metrics) / sizeof(double);

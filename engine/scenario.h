@@ -15,8 +15,10 @@
 #include "engine/serving/settings/transfer_settings.h"
 #include "engine/sharing/sharing_settings.h"
 #include "engine/speculation/speculation_settings.h"
+#include "engine/tasks/classify/classify_shape.h"
 #include "engine/tasks/denoise/denoise_shape.h"
 #include "engine/tasks/request/request_shape.h"
+#include "engine/tasks/request/retrieval_settings.h"
 #include "engine/tasks/step/step_shape.h"
 #include "engine/training/settings/train_settings.h"
 #include "engine/workload/load.h"
@@ -24,14 +26,15 @@
 namespace engine {
 
 enum class Task : std::uint8_t {
-  step,     // one prefill or decode step
-  request,  // one request from prompt to last token
-  serve,    // a load of requests over time
-  train,    // one optimizer step of a training run
-  denoise,  // a batch of images by a diffusion transformer
+  step,      // one prefill or decode step
+  request,   // one request from prompt to last token
+  serve,     // a load of requests over time
+  train,     // one optimizer step of a training run
+  denoise,   // a batch of images by a diffusion transformer
+  classify,  // a batch of images through a convolutional network
 };
-constexpr std::array<std::string_view, 5> enum_names(Task) {
-  return {"step", "request", "serve", "train", "denoise"};
+constexpr std::array<std::string_view, 6> enum_names(Task) {
+  return {"step", "request", "serve", "train", "denoise", "classify"};
 }
 
 struct CalibrationSettings {
@@ -92,10 +95,13 @@ struct Scenario : Deployment {
   Role rollout;
   Role tail;
   Role encode;
+  Role rerank;
   Neighbour neighbour;
   StepShape step;
   RequestShape request;
+  RetrievalSettings retrieval;
   DenoiseShape denoise;
+  ClassifyShape classify;
   Load load;
   Slo slo;
   CapacitySearch capacity;
@@ -119,6 +125,7 @@ struct Scenario : Deployment {
     visit("step", self.step, "task step: the step", any_value);
     visit("request", self.request, "task request: the request", any_value);
     visit("denoise", self.denoise, "task denoise: the images", any_value);
+    visit("classify", self.classify, "task classify: the images", any_value);
     visit("host", self.host, "what the host adds", any_value);
     visit("serving", self.serving, "the inference engine's settings", any_value);
     visit("load", self.load, "task serve: the requests", any_value);
@@ -147,6 +154,12 @@ struct Scenario : Deployment {
           "the deployment that turns images into tokens of prompts (load.images): its model is "
           "the encoder",
           any_value);
+    visit("retrieval", self.retrieval,
+          "task request: passages that are looked up first and put into the prompt", any_value);
+    visit("rerank", self.rerank,
+          "task request: the deployment that looks at the passages found (retrieval) and chooses "
+          "those for the prompt, on devices of its own: its model is the re-ranker",
+          any_value);
     visit("transfer", self.transfer, "how KV caches get from prefill to the main deployment",
           any_value);
     visit("neighbour", self.neighbour, "another model on the same devices, with work of its own",
@@ -164,6 +177,7 @@ void each_role(Self& scenario, Visit&& visit) {
   visit("rollout", scenario.rollout);
   visit("tail", scenario.tail);
   visit("encode", scenario.encode);
+  visit("rerank", scenario.rerank);
   visit("neighbour", scenario.neighbour);
 }
 

@@ -16,9 +16,10 @@ enum class DeploymentRole : std::uint8_t {
   rollout,    // makes samples that the main one is trained on
   neighbour,  // another model on the main one's devices
   encode,     // turns images into tokens of prompts
+  rerank,     // looks at passages that were found for a prompt
 };
-constexpr std::array<std::string_view, 6> enum_names(DeploymentRole) {
-  return {"main", "prefill", "draft", "rollout", "neighbour", "encode"};
+constexpr std::array<std::string_view, 7> enum_names(DeploymentRole) {
+  return {"main", "prefill", "draft", "rollout", "neighbour", "encode", "rerank"};
 }
 
 }  // namespace engine

@@ -8,8 +8,12 @@
 // and the YAML reader, sweep axes, Parquet columns and `describe` all visit it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace engine {
 
@@ -27,6 +31,15 @@ enum class Raising : std::uint8_t {
 constexpr double kMostCount = 2147483647;
 constexpr double kMostAmount = 1e24;
 
+// What is wrong with which phrase of a text that is a list of phrases.
+struct PhraseMistake {
+  std::size_t phrase = 0;
+  std::string what;
+  std::string hint;
+};
+// The first mistake of a list of phrases with commas between them, which is not empty.
+using PhraseCheck = std::optional<PhraseMistake> (*)(std::string_view text);
+
 // The closed interval a numeric field must lie in, in base units. An end that is left open becomes
 // one of the two above once the field is a leaf (engine/leaves/leaves.h).
 struct Range {
@@ -38,6 +51,8 @@ struct Range {
   bool file = false;
   // A text that is a list of numbers, each within the ends: "0.8 0.7".
   bool list = false;
+  // A text that is a list of phrases with commas between them, with a grammar of their own; null: it is not.
+  PhraseCheck phrases = nullptr;
   // Whether the field is part of a point's identity, where its task reads it.
   bool in_key = true;
   Raising raising = Raising::unstated;
@@ -72,6 +87,8 @@ constexpr Range list_of(Range each) {
   each.list = true;
   return each;
 }
+
+constexpr Range phrases_of(PhraseCheck check) { return {.phrases = check}; }
 
 namespace detail {
 struct IgnoreFields {

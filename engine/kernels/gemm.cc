@@ -50,6 +50,8 @@ struct Product {
   double weight_bytes;  // all of them, scales included
   double bytes;         // all traffic
   bool quantizes_input;
+  double distinct = 1;      // share of the input that differs, and so comes from memory
+  double output_bytes = 2;  // of one value
 };
 
 KernelTime fitted_product(const Product& product, const Device& device,
@@ -70,6 +72,8 @@ KernelTime fitted_product(const Product& product, const Device& device,
        .weight_bytes = fitted_bytes(product.weights, format),
        .weights = product.weight_bytes,
        .bytes = product.bytes,
+       .distinct = product.distinct,
+       .output_bytes = product.output_bytes,
        .peak = flop_rate(device, compute_dtype(device, product.weights, product.activations))},
       rates, fit, floor);
   if (product.quantizes_input) {
@@ -98,6 +102,24 @@ KernelTime product_roofline(const Product& product, const Device& device) {
                         .flops = Flops{2 * product.groups * product.m * product.n * product.k},
                         .bytes = Bytes{product.bytes}},
                        product.weight_bytes, peak, device);
+}
+
+// One that no table has: the form of single products, which has not been checked on it.
+template <class Op>
+KernelTime unmeasured_product(const Product& product, const Op& op, const Device& device,
+                              const Calibration* calibration, const Coordinates& shape) {
+  const ParameterSet chosen = choose_set(device);
+  const auto* set = calibration == nullptr ? nullptr : gemm_set(op, *calibration, chosen);
+  if (set == nullptr) return product_roofline(product, device);
+  FittedSet<GemmFit> plain;
+  plain.fit = set->fit;
+  plain.launch = set->launch;
+  plain.low = set->low;
+  plain.high = set->high;
+  const GemmFormat format = gemm_format(op.weights, op.activations, op.group);
+  KernelTime time = fitted_product(product, device, plain, chosen, format, shape);
+  time.extrapolated = true;
+  return time;
 }
 
 bool is_absorbed(Family family) {
@@ -135,6 +157,10 @@ OwnSlot slot_of(const GroupedGemm& op, const SlotContext& context) {
   const auto format = static_cast<std::size_t>(gemm_format(op.weights, op.activations, op.group));
   return slot_in(context.calibration.grouped_gemm[format], context.calibration.gemm[format],
                  context);
+}
+
+KernelTime time_of(const ImageConvolution& op, const KernelContext& context) {
+  return convolution_time(op, context.device, context.calibration);
 }
 
 // Work of the busiest multiprocessor times their number: what the device spends its peak on.
@@ -304,27 +330,35 @@ KernelTime grouped_gemm_time(const GroupedGemm& gemm, const Device& device,
   const Product product{
       gemm.rows / gemm.touched, n,    k, gemm.touched, gemm.weights, gemm.activations, weights,
       weights + activations,    false};
+  const Coordinates shape = grouped_gemm_coordinates(gemm);
   if (calibration != nullptr && has_gemm_format(gemm.weights, gemm.activations)) {
     const ParameterSet chosen = choose_set(device);
     const GemmFormat format = gemm_format(gemm.weights, gemm.activations, gemm.group);
     const auto& own = calibration->grouped_gemm[static_cast<std::size_t>(format)];
-    const Coordinates shape = grouped_gemm_coordinates(gemm);
     if (const auto* set = find_set(own, chosen)) {
       return fitted_product(product, device, *set, chosen, format, shape);
     }
-    // No table of its own: the form of single products, which has not been checked on groups.
-    if (const auto* set = gemm_set(gemm, *calibration, chosen)) {
-      FittedSet<GemmFit> plain;
-      plain.fit = set->fit;
-      plain.launch = set->launch;
-      plain.low = set->low;
-      plain.high = set->high;
-      KernelTime time = fitted_product(product, device, plain, chosen, format, shape);
-      time.extrapolated = true;
-      return time;
-    }
   }
-  return product_roofline(product, device);
+  return unmeasured_product(product, gemm, device, calibration, shape);
+}
+
+KernelTime convolution_time(const ImageConvolution& op, const Device& device,
+                            const Calibration* calibration) {
+  const double n = double(op.n), k = double(op.k), groups = double(op.groups);
+  const double weights = groups * stored_bytes(n * k, op.weights, op.group);
+  const double value = bytes_of(op.activations);
+  return unmeasured_product({.m = op.rows,
+                             .n = n,
+                             .k = k,
+                             .groups = groups,
+                             .weights = op.weights,
+                             .activations = op.activations,
+                             .weight_bytes = weights,
+                             .bytes = weights + (op.values_in + op.values_out) * value,
+                             .quantizes_input = false,
+                             .distinct = op.values_in / (groups * op.rows * k),
+                             .output_bytes = value},
+                            op, device, calibration, {});
 }
 
 }  // namespace engine

@@ -1,4 +1,4 @@
-// Time of matrix products: one, many of one shape, and one per expert.
+// Time of matrix products: one, many of one shape, one per expert, and convolutions of images, which are computed as such.
 #pragma once
 
 #include "engine/calibration/calibration.h"
@@ -28,6 +28,8 @@ KernelTime gemm_time(const Gemm& gemm, const Device& device,
                      const Calibration* calibration = nullptr);
 KernelTime grouped_gemm_time(const GroupedGemm& gemm, const Device& device,
                              const Calibration* calibration = nullptr);
+KernelTime convolution_time(const ImageConvolution& op, const Device& device,
+                            const Calibration* calibration = nullptr);
 
 // Two kernels that would do, neither of which was measured on the generation: the faster, with an interval that reaches to the slower.
 KernelTime faster_of(const KernelTime& one, const KernelTime& other);

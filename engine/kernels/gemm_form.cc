@@ -79,9 +79,9 @@ struct Choice {
 
 FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const GemmFit& fit,
                    double floor) {
-  const double input = shape.groups * shape.m * shape.k * shape.input_bytes;
+  const double input = shape.groups * shape.m * shape.k * shape.input_bytes * shape.distinct;
   const double weights = shape.groups * shape.n * shape.k * shape.weight_bytes;
-  const double output = shape.groups * shape.m * shape.n * 2;
+  const double output = shape.groups * shape.m * shape.n * shape.output_bytes;
   // Weights come from memory; the input was just written and stays in the cache if everything fits.
   const double held = held_share_4(input + weights + output, fit.cache_share * device.cache);
   const double least_traffic = shape.weights / device.bandwidth;

@@ -15,6 +15,8 @@ struct GemmShape {
   double weight_bytes = 2;  // of one value of W
   double weights = 0;       // bytes of all W, scales included
   double bytes = 0;         // of everything
+  double distinct = 1;      // share of A that differs: filters of a convolution overlap
+  double output_bytes = 2;  // of one value of C
   double peak = 1;          // FLOP a microsecond
 };
 

@@ -50,6 +50,8 @@ OwnSlot slot_of(const Copy& op, const SlotContext& context);
 
 KernelTime time_of(const Lora& op, const KernelContext& context);
 
+KernelTime time_of(const ImageConvolution& op, const KernelContext& context);
+
 // Communication is timed in engine/comm: a time asked for here is a mistake of ours.
 KernelTime time_of(const Collective& op, const KernelContext& context);
 Coordinates shape_of(const Collective& op, Family family);

@@ -80,8 +80,8 @@ std::vector<LeafUse> task_uses() {
       of_task("request", "task is request", {"request"}),
       of_task("train", "task is train", {"train"}),
       of_task("device.power_spread", "task is train", {"train"}),
-      of_task("device.idle_power", "task is serve or train, which add energy up",
-              {"serve", "train"}),
+      of_task("device.idle_power", "task is neither step nor request, whose energy is not added up",
+              {"serve", "train", "denoise", "classify"}),
       of_task("serving.max_num_batched_tokens", "task is request or serve", {"request", "serve"}),
   };
   for (const std::string_view path : kServedOnly) uses.push_back(of_serving(path));
@@ -91,11 +91,13 @@ std::vector<LeafUse> task_uses() {
                     "task is serve, or train with train.rollout.prompts",
                     {is("task", {"serve"}), above("train.rollout.prompts", 0)}});
   }
-  uses.push_back({"host.graph_launch",
-                  "task is not train, or train.cuda_graphs is true",
-                  {is("task", {"step", "request", "serve", "denoise"}), on("train.cuda_graphs")}});
+  uses.push_back(
+      {"host.graph_launch",
+       "task is not train, or train.cuda_graphs is true",
+       {is("task", {"step", "request", "serve", "denoise", "classify"}), on("train.cuda_graphs")}});
   for (const std::string_view path : kNotInTraining) {
-    uses.push_back(of_task(path, "task is not train", {"step", "request", "serve", "denoise"}));
+    uses.push_back(
+        of_task(path, "task is not train", {"step", "request", "serve", "denoise", "classify"}));
   }
   return uses;
 }
@@ -348,11 +350,11 @@ std::vector<LeafUse> role_uses() {
 std::vector<LeafUse> leaf_use_rules() {
   std::vector<LeafUse> uses;
   for (const auto part :
-       {task_uses,        state_uses,   role_uses,     link_uses,    expert_uses,
-        speculation_uses, draft_uses,   unused,        step_uses,    arrival_uses,
-        request_uses,     serving_uses, replica_uses,  fleet_uses,   training_layout_uses,
-        attention_uses,   tier_uses,    training_uses, rollout_uses, neighbour_uses,
-        adapter_uses,     clock_uses,   denoise_uses}) {
+       {task_uses,        state_uses,   role_uses,     link_uses,     expert_uses,
+        speculation_uses, draft_uses,   unused,        step_uses,     arrival_uses,
+        request_uses,     serving_uses, replica_uses,  fleet_uses,    training_layout_uses,
+        attention_uses,   tier_uses,    training_uses, rollout_uses,  neighbour_uses,
+        adapter_uses,     clock_uses,   image_uses,    retrieval_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

@@ -26,6 +26,7 @@ std::vector<LeafUse> draft_uses();
 std::vector<LeafUse> neighbour_uses();
 std::vector<LeafUse> adapter_uses();
 std::vector<LeafUse> clock_uses();
-std::vector<LeafUse> denoise_uses();
+std::vector<LeafUse> image_uses();
+std::vector<LeafUse> retrieval_uses();
 
 }  // namespace engine

@@ -64,6 +64,10 @@ Bytes weight_bytes(const ModelShard& shard) {
 
 Bytes activation_bytes(const ModelShard& shard, const MemoryBudget& budget) {
   const ModelSpec& model = *shard.model;
+  if (model.is_network()) {
+    const double values = double(budget.step_tokens) * most_values(network_layers(model.network));
+    return Bytes{values * bytes_of(shard.dense.activations)};
+  }
   const double together = double(shard.shared_prompts.devices);
   const double tokens = std::ceil(double(budget.step_tokens) / together);
   // Two copies of the residual stream plus the wider of the attention and the MLP buffers.

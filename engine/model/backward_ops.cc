@@ -162,6 +162,7 @@ struct Backward {
   }
 
   void operator()(const Lora& op) const { add_both(op); }
+  void operator()(const ImageConvolution& op) const { add_both(op); }
   // Ops that only count their work.
   template <class Counted>
   requires requires(const Counted& op) { op.counts(); }

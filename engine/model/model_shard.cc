@@ -14,6 +14,7 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b;
 }  // namespace
 
 std::optional<std::string> shard_problem(const ModelSpec& model, const Parallelism& parallel) {
+  if (model.is_network()) return std::nullopt;  // whole on one device: its task sees to that
   const auto indivisible = [&parallel](std::string_view field, std::int64_t count) {
     return fmt::format("model.{} {} cannot be split {} ways (parallel.tp)", field, count,
                        parallel.tp);

@@ -9,10 +9,20 @@ namespace {
 
 double mlp_matrices(const ModelSpec& model) { return model.mlp == MlpKind::gated ? 3 : 2; }
 
+ParameterCounts network_parameters(const ModelSpec& model) {
+  ParameterCounts counts;
+  for (const NetworkLayer& layer : network_layers(model.network)) {
+    counts.dense_mlp += double(layer.times) * layer.weights();
+    counts.norms += double(layer.times) * layer.offsets();
+  }
+  return counts;
+}
+
 }  // namespace
 
 LayerCounts layer_counts(const ModelSpec& model) {
   LayerCounts counts;
+  if (model.is_network()) return counts;
   if (model.is_moe()) {
     const std::int64_t rest =
         std::max<std::int64_t>(0, model.mlps() - model.moe.first_dense_layers);
@@ -33,6 +43,7 @@ LayerCounts layer_counts(const ModelSpec& model) {
 }
 
 ParameterCounts parameter_counts(const ModelSpec& model) {
+  if (model.is_network()) return network_parameters(model);
   const LayerCounts layers = layer_counts(model);
   const double hidden = double(model.hidden);
   ParameterCounts counts;

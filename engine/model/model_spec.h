@@ -1,4 +1,4 @@
-// The shape of a decoder model: everything its operations and its memory follow from.
+// The shape of a model: everything its operations and its memory follow from. A decoder, or a convolutional network.
 #pragma once
 
 #include <array>
@@ -8,6 +8,7 @@
 
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
+#include "engine/model/network.h"
 #include "engine/model/scan_op.h"
 
 namespace engine {
@@ -164,6 +165,7 @@ struct ModelSpec {
   MoeSpec moe;
   MlaSpec mla;
   ScanSpec scan;
+  std::string network;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -213,8 +215,18 @@ struct ModelSpec {
     visit("moe", self.moe, "mixture of experts", any_value);
     visit("mla", self.mla, "latent attention", any_value);
     visit("scan", self.scan, "layers with a state in place of attention", any_value);
+    visit("network", self.network,
+          "layers of a convolutional network, which task classify runs and beside which no other "
+          "field of a model counts: a list of 'conv CHANNELS', 'pool' and 'linear VALUES', each "
+          "with "
+          "words and numbers. from and side: channels and pixels (of a side) of its input, if not "
+          "what the layer before it gives; kernel, stride, groups: as usual, 1 each; pad: pixels "
+          "added on each end, if not as many as keep the side (over the stride); add: its output "
+          "is summed with a shortcut; times: layers like it. Empty: the model is no such network",
+          phrases_of(network_mistake));
   }
 
+  bool is_network() const { return !network.empty(); }
   bool is_moe() const { return moe.experts > 0; }
   bool is_mla() const { return mla.kv_rank > 0; }
   bool scans() const { return scan.state > 0; }
@@ -246,8 +258,10 @@ LayerCounts layer_counts(const ModelSpec& model);
 // Parameters of the whole model, by part; what a datasheet calls its size.
 struct ParameterCounts {
   double attention = 0;  // all layers
-  double dense_mlp = 0;  // all dense layers, shared experts and routers of mixtures, modulation
-  double experts = 0;    // all routed experts
+  double dense_mlp =
+      0;               // all dense layers, shared experts and routers of mixtures, modulation; all
+                       // weights of a convolutional network
+  double experts = 0;  // all routed experts
   double embedding = 0;  // input embedding, and positions where they are learned
   double output = 0;     // output projection; 0 when tied
   double norms = 0;

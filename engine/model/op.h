@@ -45,6 +45,23 @@ struct GroupedGemm {
   bool operator==(const GroupedGemm&) const = default;
 };
 
+// A convolution of images, in each of `groups` groups of channels the product it is computed as: C[rows, n] = A[rows, k] W[k, n] with a
+// row for each pixel of the output. Filters overlap, so A has most values of the input several times over; they come from
+// memory once. Filters of one channel each are no products, but a pass.
+struct ImageConvolution {
+  double rows = 1;
+  std::int64_t n = 1;
+  std::int64_t k = 1;
+  std::int64_t groups = 1;
+  double values_in = 1;   // of the whole input, and of what is added to the output
+  double values_out = 1;  // of the whole output, which has the input's format
+  Dtype weights = Dtype::bf16;
+  Dtype activations = Dtype::bf16;
+  std::int64_t group = 128;  // weights that share a scale
+
+  bool operator==(const ImageConvolution&) const = default;
+};
+
 // All routed experts of this device in one call: routing, both projections, the activation between
 // them, and the weighted sum.
 struct Moe {
@@ -244,8 +261,9 @@ constexpr Collective gathered_call(const ExpertExchange& op) {
           .ranks = op.ranks};
 }
 
-using Op = std::variant<Gemm, GroupedGemm, Moe, AttentionPrefill, AttentionDecode, Elementwise,
-                        Quantize, Copy, Lora, Scan, Convolution, Collective, ExpertExchange>;
+using Op =
+    std::variant<Gemm, GroupedGemm, Moe, AttentionPrefill, AttentionDecode, Elementwise, Quantize,
+                 Copy, Lora, Scan, Convolution, ImageConvolution, Collective, ExpertExchange>;
 
 // The one number of a step that an operation's time follows from, everything else being equal.
 enum class Grows : std::uint8_t {

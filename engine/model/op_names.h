@@ -173,8 +173,15 @@ enum class OpName : std::uint8_t {
   lockstep,
   data_loading,
   modulation,
+  convolution,
+  pointwise,
+  depthwise,
+  pool,
+  linear,
+  vector_search,
+  nearest,
 };
-constexpr std::array<std::string_view, 67> enum_names(OpName) {
+constexpr std::array<std::string_view, 74> enum_names(OpName) {
   return {"embedding",
           "input_norm",
           "qkv",
@@ -241,7 +248,14 @@ constexpr std::array<std::string_view, 67> enum_names(OpName) {
           "scan_out",
           "lockstep",
           "data_loading",
-          "modulation"};
+          "modulation",
+          "convolution",
+          "pointwise",
+          "depthwise",
+          "pool",
+          "linear",
+          "vector_search",
+          "nearest"};
 }
 
 }  // namespace engine

@@ -32,8 +32,7 @@ void report_time(const Scenario& scenario, const StepTime& time, const TokenCoun
   outcome.extrapolated = time.device.extrapolated;
 }
 
-void report_shared_work(std::initializer_list<DeploymentWork> work, Seconds total,
-                        Metrics& metrics) {
+void report_shared_work(std::span<const DeploymentWork> work, Seconds total, Metrics& metrics) {
   Flops flops;
   Bytes bytes;
   FlopsPerSecond peak;

@@ -1,16 +1,13 @@
 // What tasks made of single steps have in common: figures of a point whose time is known.
 #pragma once
 
-#include <initializer_list>
+#include <span>
 
 #include "engine/outcome.h"
 #include "engine/scenario.h"
 #include "engine/step/step_time.h"
 
 namespace engine {
-
-constexpr FigureGroup kPlainFigures[] = {FigureGroup::time, FigureGroup::rates, FigureGroup::memory,
-                                         FigureGroup::price, FigureGroup::speculation};
 
 inline double one_copy(const Deployment&) { return 1; }
 
@@ -32,7 +29,6 @@ struct DeploymentWork {
   const DeviceTime& done;
 };
 // Utilisation of the devices of several deployments, over the time of the point: each idles while another works.
-void report_shared_work(std::initializer_list<DeploymentWork> work, Seconds total,
-                        Metrics& metrics);
+void report_shared_work(std::span<const DeploymentWork> work, Seconds total, Metrics& metrics);
 
 }  // namespace engine

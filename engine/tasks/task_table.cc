@@ -3,6 +3,7 @@
 #include <array>
 
 #include "engine/base/check.h"
+#include "engine/tasks/classify/classify_task.h"
 #include "engine/tasks/denoise/denoise_task.h"
 #include "engine/tasks/request/request_task.h"
 #include "engine/tasks/serve/serve_task.h"
@@ -12,8 +13,8 @@
 namespace engine {
 namespace {
 
-constexpr std::array kTasks{step_task(), request_task(), serve_task(), train_task(),
-                            denoise_task()};
+constexpr std::array kTasks{step_task(),  request_task(), serve_task(),
+                            train_task(), denoise_task(), classify_task()};
 static_assert(kTasks.size() == enum_names(Task{}).size());
 
 }  // namespace

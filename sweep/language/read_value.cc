@@ -143,6 +143,31 @@ std::optional<LeafValue> read_list(const Leaf& leaf, const Node& node, const std
   return sound ? std::optional<LeafValue>(text) : std::nullopt;
 }
 
+// Phrases as a list, or as one text with commas between them: how tables and resolved sweeps have it.
+std::optional<LeafValue> read_phrases(const Leaf& leaf, const Node& node, const std::string& said,
+                                      Reading& reading) {
+  Node whole = node;                     // all of it as one text
+  std::vector<engine::Location> places;  // of each phrase
+  whole.text.clear();
+  for (const Node& item : node.is_sequence() ? node.items : std::vector<Node>{node}) {
+    if (!item.is_scalar()) {
+      reading.mistake(item.where, said + ": " + std::string(name_of(item.kind)) + " is not a text",
+                      "write a list of texts");
+      return std::nullopt;
+    }
+    whole.text += (places.empty() ? "" : ", ") + item.text;
+    const auto commas = std::ranges::count(item.text, ',');
+    places.insert(places.end(), std::size_t(commas) + 1, item.where);
+  }
+  auto value = read_text_leaf(leaf, whole, said, reading);
+  if (!value || whole.text.empty()) return value;
+  if (auto wrong = leaf.range.phrases(whole.text)) {
+    reading.mistake(places[wrong->phrase], said + ": " + wrong->what, wrong->hint);
+    return std::nullopt;
+  }
+  return value;
+}
+
 std::string bound_text(const Leaf& leaf, double bound) {
   return leaf.kind == LeafKind::quantity ? format_quantity(bound, leaf.unit) : format_number(bound);
 }
@@ -187,6 +212,7 @@ std::optional<LeafValue> read_value(const Leaf& leaf, const Node& node, std::str
     return std::nullopt;
   }
   if (leaf.range.list) return read_list(leaf, node, name, reading);
+  if (leaf.range.phrases != nullptr) return read_phrases(leaf, node, name, reading);
   if (!node.is_scalar()) {
     reading.mistake(node.where, name + ": " + std::string(name_of(node.kind)) + " is not a value",
                     node.is_sequence() ? "one value goes here; a list of values goes under 'axes'"

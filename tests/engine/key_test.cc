@@ -70,6 +70,10 @@ std::vector<Scenario> bases() {
   std::vector<Scenario> all;
   for (const Task task : {Task::step, Task::request, Task::serve, Task::train, Task::denoise})
     all.push_back(scenario_of(task));
+  Scenario images = scenario_of(Task::classify);
+  images.parallel.tp = 1;
+  images.model.network = "conv 8 from 3 side 32 kernel 3, conv 8 groups 8, linear 10";
+  all.push_back(images);
   Scenario apart = scenario_of(Task::request);
   apart.device.scale_out = {.topology = Topology::fabric, .bandwidth = BytesPerSecond{50e9}};
   apart.prefill.present = true;

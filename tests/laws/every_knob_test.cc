@@ -16,6 +16,7 @@
 #include "sweep/language/sweep_spec.h"
 #include "sweep/space/space.h"
 #include "tests/support/paths.h"
+#include "tests/support/with_roles.h"
 
 namespace {
 
@@ -76,6 +77,7 @@ axes:
       - {name: parts elsewhere, base: {task: request, request: {batch: 1, prompt: 9000, output: 5}, prefill: {parallel: {cp: 4}}}}
       - {name: few tokens elsewhere, base: {task: request, request: {batch: 1, prompt: 100, output: 3}, device: h200-sxm, model: deepseek-v3, parallel: {tp: 8, pp: 2, ep: 8}, quant: {weights: fp8, activations: fp8}, prefill: {}}}
       - {name: images made, base: {task: denoise, parallel.tp: 2, model: {from: llama-3.2-1b, modulation: 6}, denoise: {batch: 2, tokens: 1000, text: 77, steps: 5, passes: 2}}}
+      - {name: images seen, base: {task: classify, model: resnet-50, classify.batch: 4, device: h200-sxm}}
       - {name: images shared, base: {task: denoise, parallel.cp: 4, model: {from: llama-3.2-1b, modulation: 6}, denoise: {tokens: 4000}, host: {mode: eager}}}
       - {name: request, base: {task: request, request: {batch: 2, prompt: 9000, cached: 100, output: 20}}}
       - {name: train, base: {task: train, parallel: {tp: 2, pp: 4, dp: 4}, cluster: {devices_per_node: 8}, train: {sequence: 2048, global_batch: 64, zero: 1, sequence_parallel: true, tokens: 1e12, first_stage_layers: 7, last_stage_layers: 7, loading: {sequence_time: 10 s, workers: 2}}}}
@@ -119,75 +121,6 @@ axes:
       - {name: capacity, base: {task: serve, capacity: {slo: {ttft_mean: 300 ms}, tolerance: 0.2}}}
 )";
 
-// The same points, as requests whose prompts are read by a deployment of their own that is like the main one.
-Scenario with_reader(Scenario scenario) {
-  scenario.task = engine::Task::request;
-  scenario.request = {.batch = 2, .prompt = 900, .cached = 100, .output = 3};
-  scenario.prefill.present = true;
-  engine::fill_roles(scenario);
-  return scenario;
-}
-
-// One whose memory is just enough, because the engine may fill a share of what the model leaves.
-Scenario with_tight_reader(const Scenario& scenario) {
-  Scenario tight = with_reader(scenario);
-  tight.prefill.deployment.serving.memory_share = engine::MemoryShare::rest;
-  tight.prefill.deployment.device.memory_capacity = engine::Bytes{9e9};
-  return tight;
-}
-
-// Served loads whose prompts are read by a deployment of their own that is like the main one, short ones apart,
-// over a link of their own.
-Scenario with_readers(Scenario scenario) {
-  scenario.prefill.present = true;
-  engine::fill_roles(scenario);
-  scenario.transfer.link = {.name = "wire",
-                            .topology = engine::Topology::fabric,
-                            .bandwidth = engine::BytesPerSecond{2e9},
-                            .latency = engine::Seconds{1e-3},
-                            .devices = 64};
-  scenario.transfer.local_prompt = 400;
-  // Prompts are soon read: a replica has few of them inside.
-  scenario.prefill.deployment.serving.scaling.target = 0.3;
-  scenario.prefill.deployment.serving.scaling.interval = engine::Seconds{0.1};
-  return scenario;
-}
-
-// The same points, as requests for which some layers of the model propose tokens.
-Scenario with_draft(Scenario scenario) {
-  scenario.task = engine::Task::request;
-  scenario.request = {.batch = 2, .prompt = 900, .cached = 100, .output = 6};
-  scenario.parallel.pp = 1;
-  scenario.speculation = {
-      .method = engine::SpeculationMethod::draft_model, .tokens = 2, .acceptance = "0.8 0.5"};
-  scenario.draft.present = true;
-  engine::fill_roles(scenario);
-  engine::ModelSpec& draft = scenario.draft.deployment.model;
-  draft.layers = std::min<std::int64_t>(4, scenario.model.layers);
-  draft.mlp_layers = std::min(draft.mlp_layers, draft.layers);
-  return scenario;
-}
-
-// Served points, as the deployment that makes samples to train adapters on.
-Scenario with_rollout(Scenario scenario) {
-  scenario.task = engine::Task::train;
-  scenario.train.sequence = 512;
-  scenario.train.global_batch = 4 * scenario.parallel.dp;
-  scenario.train.method = engine::Method::lora;
-  scenario.train.rollout = {.prompts = 6, .samples = 3, .lengths = {.prompt = 300, .output = 40}};
-  scenario.train.rollout.colocated = false;
-  scenario.rollout.present = true;
-  engine::fill_roles(scenario);
-  return scenario;
-}
-
-// Beside a twin, with which it shares the devices in turns that cost something.
-Scenario with_neighbour(Scenario scenario) {
-  scenario.neighbour.present = true;
-  engine::fill_roles(scenario);
-  return scenario;
-}
-
 struct Points {
   std::vector<std::string> names;
   std::vector<Scenario> scenarios;
@@ -219,16 +152,20 @@ const Points& points() {
       const std::string& name = spec->space.label_columns()[0].values[std::size_t(point.labels[0])];
       add(name, point.scenario);
       if (name == "decode" || name == "sarathi" || name == "sessions") {
-        add(name + ", with samples", with_rollout(point.scenario));
+        add(name + ", with samples", toys::with_rollout(point.scenario));
       }
       if (point.scenario.task == engine::Task::step && point.scenario.parallel.cp == 1 &&
           point.scenario.device.scale_out.bandwidth.value > 0) {
-        add(name + ", prompts elsewhere", with_reader(point.scenario));
-        add(name + ", with a draft", with_draft(point.scenario));
-        if (name == "roofline") add("tight, prompts elsewhere", with_tight_reader(point.scenario));
+        add(name + ", prompts elsewhere", toys::with_reader(point.scenario));
+        add(name + ", with a draft", toys::with_draft(point.scenario));
+        if (name == "roofline" || name == "prefill") {
+          add(name + ", passages looked up", toys::with_passages(point.scenario));
+        }
+        if (name == "roofline")
+          add("tight, prompts elsewhere", toys::with_tight_reader(point.scenario));
       }
       if (point.scenario.task == engine::Task::serve && name != "answers" && name != "swapped") {
-        Scenario read = with_readers(point.scenario);
+        Scenario read = toys::with_readers(point.scenario);
         add(name + ", prompts elsewhere", read);
         if (name == "classes" || name == "branches") {
           read.transfer.local_prompt = 0;
@@ -237,7 +174,7 @@ const Points& points() {
         }
       }
       if (name == "decode" || name == "prefill" || name == "serve") {
-        add(name + ", beside a twin", with_neighbour(point.scenario));
+        add(name + ", beside a twin", toys::with_neighbour(point.scenario));
       }
     }
     return built;
@@ -255,6 +192,7 @@ const std::map<std::string, std::vector<std::string>>& other_texts() {
       {"prefill.serving.scaling.schedule", {"0:1, 0.5:2"}},
       {"serving.kernels", {"vllm_0.14.0", "trtllm_1.0.0"}},
       {"calibration.name", {"h200-sxm"}},
+      {"model.network", {"conv 64 from 3 side 224 kernel 7 stride 2"}},
       {"speculation.acceptance", {"0.3"}},
       {"speculation.tree", {"2 2"}},
   };
@@ -354,11 +292,11 @@ bool moves(const Leaf& leaf, std::size_t point) {
   return false;
 }
 
-// Who makes samples serves them, the last stages train, and encoders have steps like any model: other points hold every
+// Who makes samples serves them, the last stages train, and encoders and re-rankers have steps like any model: other points hold every
 // field of a deployment that does to this law.
 bool held_as_main(const Leaf& leaf) {
   const bool like_main = leaf.path.starts_with("rollout.") || leaf.path.starts_with("tail.") ||
-                         leaf.path.starts_with("encode.");
+                         leaf.path.starts_with("encode.") || leaf.path.starts_with("rerank.");
   return like_main && leaf.presence >= 0 && !said_to_count_nowhere(leaf);
 }
 

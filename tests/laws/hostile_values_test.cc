@@ -60,6 +60,18 @@ std::vector<Scenario> bases() {
   request.task = Task::request;
   request.request = {.batch = 2, .prompt = 100, .cached = 20, .output = 8};
   all.push_back(request);
+  Scenario looked_up = request;
+  looked_up.retrieval = {.vectors = 1000, .host_bandwidth = BytesPerSecond{1e11}};
+  looked_up.rerank.present = true;
+  fill_roles(looked_up);
+  all.push_back(looked_up);
+  looked_up.retrieval.place = StorePlace::device;
+  looked_up.retrieval.index = VectorIndex::ivf;
+  all.push_back(looked_up);
+  Scenario images = toys::scenario();
+  images.task = Task::classify;
+  images.model.network = "conv 8 from 3 side 32 kernel 3 stride 2, conv 8 groups 8, linear 10";
+  all.push_back(images);
   all.push_back(served());
   Scenario closed = served();
   closed.load.arrivals = ArrivalKind::closed;

@@ -152,7 +152,7 @@ Call random_call(std::uint64_t n) {
                                           .flops = draw.size(1, 1e8)}};
     }
     case 8:
-      switch (draw.pick(0, 1, 2)) {
+      switch (draw.pick(0, 1, 2, 3)) {
         case 0:
           return {Family::lora, Lora{.tokens = draw.size(1, 4096),
                                      .adapters = draw.size(1, 64),
@@ -165,6 +165,15 @@ Call random_call(std::uint64_t n) {
                        .sequences = 4,
                        .tokens = 4 * draw.size(1, 8192),
                        .heads = std::int64_t(draw.size(1, 128))}};
+        case 2: {
+          const double pixels = draw.size(49, 200704), channels = draw.size(3, 2048);
+          const auto filters = std::int64_t(draw.size(16, 2048));
+          return {Family::convolution, ImageConvolution{.rows = pixels,
+                                                        .n = filters,
+                                                        .k = std::int64_t(channels) * 9,
+                                                        .values_in = pixels * channels,
+                                                        .values_out = pixels * double(filters)}};
+        }
         default:
           return {Family::convolution, Convolution{.tokens = draw.size(1, 8192),
                                                    .channels = std::int64_t(draw.size(64, 8192))}};
@@ -264,6 +273,19 @@ std::vector<Growth> growths(const Op& op) {
     }
     std::vector<Growth> operator()(const Convolution&) const {
       return {growth<Convolution>([](Convolution& c, double by) { c.tokens *= by; })};
+    }
+    // More images, or more channels of the output.
+    std::vector<Growth> operator()(const ImageConvolution&) const {
+      return {growth<ImageConvolution>([](ImageConvolution& c, double by) {
+                c.rows *= by;
+                c.values_in *= by;
+                c.values_out *= by;
+              }),
+              growth<ImageConvolution>([](ImageConvolution& c, double by) {
+                const double before = double(c.n);
+                c.n = more(c.n, by);
+                c.values_out *= double(c.n) / before;
+              })};
     }
     std::vector<Growth> operator()(const Collective&) const { return {}; }
     std::vector<Growth> operator()(const ExpertExchange&) const { return {}; }

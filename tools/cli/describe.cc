@@ -39,6 +39,7 @@ std::string value_kind_text(const engine::Leaf& leaf) {
       return names;
     }
     case engine::LeafKind::text:
+      if (leaf.range.phrases != nullptr) return "list of texts";
       return leaf.range.list ? "number or list of numbers" : "text";
   }
   return "";

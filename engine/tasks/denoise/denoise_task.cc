@@ -7,6 +7,7 @@
 
 #include "engine/step/interval.h"
 #include "engine/step/step_time.h"
+#include "engine/tasks/report_images.h"
 
 namespace engine {
 namespace {
@@ -62,15 +63,7 @@ void run_denoise(const TaskPoint& point, Outcome& outcome) {
   all.device.add(step.device, steps);
   all.host.add(step.host, steps);
   all.saved.add(step.saved, steps);
-  report_time(scenario, all, {}, outcome);
-  // There are no tokens of text to count.
-  metrics.output = metrics.total = metrics.per_device = TokensPerSecond{kNoValue};
-  const Interval whole = interval_of(outcome.kernels);
-  metrics.image_latency = all.total();
-  metrics.image_latency_low = whole.low;
-  metrics.image_latency_high = whole.high;
-  metrics.images_per_s = double(scenario.denoise.batch * scenario.parallel.dp) / all.total().value;
-  metrics.price_usd_per_1000_images = metrics.rent.value / metrics.images_per_s * 1000;
+  report_images(scenario, all, scenario.denoise.batch, outcome);
 }
 
 std::string denoise_headline(const Scenario& scenario) {

@@ -14,6 +14,7 @@
 #include "engine/step/step_time.h"
 #include "engine/tasks/handover.h"
 #include "engine/tasks/report_speculation.h"
+#include "engine/tasks/request/retrieval.h"
 
 namespace engine {
 namespace {
@@ -102,7 +103,7 @@ bool drafts_read_there(const TaskPoint& point) {
 
 std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, PromptPart& part) {
   const Scenario& scenario = point.scenario;
-  const RequestShape& request = scenario.request;
+  const RequestShape request = with_passages(scenario);
   if (!scenario.prefill.present) {
     part.time = prompt_time(
         request, {point.main.context(point.work), scenario.serving.max_num_batched_tokens},
@@ -168,7 +169,7 @@ struct AnswerPart {
 
 AnswerPart write_answer(const TaskPoint& point, Breakdown& kernels) {
   const Scenario& scenario = point.scenario;
-  const RequestShape& request = scenario.request;
+  const RequestShape request = with_passages(scenario);
   AnswerPart part;
   part.run = {.sequences = request.batch, .context = request.cached + request.prompt + 1};
   if (point.draft != nullptr) part.run.pace = point.draft->pace;
@@ -189,12 +190,14 @@ AnswerPart write_answer(const TaskPoint& point, Breakdown& kernels) {
 
 // The first token comes once the prompt is read, by a draft beside those who read it, too. A draft on devices of its own reads
 // it while the KV cache comes from elsewhere: then it is the second token that waits for the draft.
-void report_latency(const Scenario& scenario, const PromptPart& prompt, const AnswerPart& answer,
-                    Outcome& outcome) {
+void report_latency(const Scenario& scenario, const RetrievalPart& passages,
+                    const PromptPart& prompt, const AnswerPart& answer, Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
+  if (retrieves(scenario)) metrics.retrieve = passages.search.total();
+  if (reranks(scenario)) metrics.rerank = passages.rerank.total();
   const Interval first = interval_of(outcome.kernels, Phase::prefill);
   const Work told = prompt.tells_first_token ? prompt.carried() : Work{};
-  Seconds ttft = prompt.time.total() + prompt.drafts.total();
+  Seconds ttft = passages.total() + prompt.time.total() + prompt.drafts.total();
   Seconds rest = answer.time.total() + answer.proposed.total();
   (scenario.prefill.present ? rest : ttft) += answer.read.total();
   metrics.ttft = ttft + told.time;
@@ -209,28 +212,24 @@ void report_latency(const Scenario& scenario, const PromptPart& prompt, const An
 }
 
 // What is shared out among several deployments, and between a model and its draft.
-void report_shares(const TaskPoint& point, const PromptPart& prompt, const AnswerPart& answer,
-                   Seconds total, Metrics& metrics) {
+void report_shares(const TaskPoint& point, const RetrievalPart& passages, const PromptPart& prompt,
+                   const AnswerPart& answer, Seconds total, Metrics& metrics) {
   const Scenario& scenario = point.scenario;
   const bool reads = scenario.prefill.present;
   const bool apart = point.draft != nullptr && point.draft->apart;
   DeviceTime main = answer.time.device, draft = answer.read.device, reading = prompt.time.device;
+  main.add(passages.search.device);
   reading.add(prompt.drafts.device);
   draft.add(answer.proposed.device);
   if (!reads) main.add(reading);
   if (!apart) main.add(draft);
-  if (reads && apart) {
-    report_shared_work({{scenario.prefill.deployment, reading},
-                        {scenario, main},
-                        {scenario.draft.deployment, draft}},
-                       total, metrics);
-  } else if (reads) {
-    report_shared_work({{scenario.prefill.deployment, reading}, {scenario, main}}, total, metrics);
-  } else if (apart) {
-    report_shared_work({{scenario, main}, {scenario.draft.deployment, draft}}, total, metrics);
-  }
+  std::vector<DeploymentWork> work{{scenario, main}};
+  if (reads) work.push_back({scenario.prefill.deployment, reading});
+  if (apart) work.push_back({scenario.draft.deployment, draft});
+  if (reranks(scenario)) work.push_back({scenario.rerank.deployment, passages.rerank.device});
+  if (work.size() > 1) report_shared_work(work, total, metrics);
   if (point.draft == nullptr) return;
-  const RequestShape& request = scenario.request;
+  const RequestShape request = with_passages(scenario);
   const Pace& pace = answer.run.pace;
   const std::int64_t beyond = pace.made_by(answer.run.steps) - (request.output - 1);
   report_speculation({.proposed = double(point.draft->tokens),
@@ -245,16 +244,22 @@ void report_shares(const TaskPoint& point, const PromptPart& prompt, const Answe
 }  // namespace
 
 std::optional<Refusal> request_problem(const Scenario& scenario) {
-  const RequestShape& request = scenario.request;
+  if (auto problem = retrieval_problem(scenario)) return problem;
+  const RequestShape request = with_passages(scenario);
   const std::int64_t proposed = proposed_positions(scenario);
+  const std::int64_t tokens = request.cached + request.prompt + request.output + proposed;
+  if (retrieves(scenario)) {
+    return too_long("the request, its passages (retrieval) and what is proposed of its answer",
+                    tokens, scenario.model);
+  }
   return too_long(proposed > 0
                       ? "request.cached + request.prompt + request.output + speculation.tokens"
                       : "request.cached + request.prompt + request.output",
-                  request.cached + request.prompt + request.output + proposed, scenario.model);
+                  tokens, scenario.model);
 }
 
 MemoryDemand request_demand(const Scenario& scenario, const Resources&, Scratch&) {
-  const RequestShape& request = scenario.request;
+  const RequestShape request = with_passages(scenario);
   const std::int64_t proposed = proposed_tokens(scenario);
   MemoryDemand demand = demand_of(request, scenario.serving,
                                   request.cached + request.prompt + request.output + proposed);
@@ -266,16 +271,24 @@ MemoryDemand request_demand(const Scenario& scenario, const Resources&, Scratch&
 
 void run_request(const TaskPoint& point, Outcome& outcome) {
   const Scenario& scenario = point.scenario;
-  const RequestShape& request = scenario.request;
+  const RequestShape request = with_passages(scenario);
   Breakdown kernels;
+  RetrievalPart passages;
+  if (auto problem = retrieve(point, kernels, passages)) {
+    return outcome.refuse(std::move(*problem));
+  }
   PromptPart prompt;
   if (auto problem = read_prompts(point, kernels, prompt)) {
     return outcome.refuse(std::move(*problem));
   }
   const AnswerPart answer = write_answer(point, kernels);
   outcome.kernels = std::move(kernels).take();
-  report_latency(scenario, prompt, answer, outcome);
+  report_latency(scenario, passages, prompt, answer, outcome);
   StepTime all = prompt.time;
+  if (retrieves(scenario)) {
+    all.add(passages.search);
+    all.add(passages.rerank);
+  }
   if (point.draft != nullptr) {
     all.add(prompt.drafts);
     all.add(answer.read);
@@ -299,13 +312,17 @@ void run_request(const TaskPoint& point, Outcome& outcome) {
                .in_flight = batches_in_flight(point, all.total(),
                                               answer.read.total() + answer.proposed.total())},
               outcome);
-  report_shares(point, prompt, answer, all.total(), metrics);
+  report_shares(point, passages, prompt, answer, all.total(), metrics);
 }
 
 std::string request_headline(const Scenario& scenario) {
-  const RequestShape& request = scenario.request;
+  const RequestShape request = with_passages(scenario);
   std::string text = fmt::format("{} request(s): {} prompt tokens after {} cached, {} generated\n",
                                  request.batch, request.prompt, request.cached, request.output);
+  if (retrieves(scenario)) {
+    text += fmt::format("with {} passages, searched for among {} vectors\n",
+                        scenario.retrieval.passages, scenario.retrieval.vectors);
+  }
   if (scenario.prefill.present) {
     const Deployment& reader = scenario.prefill.deployment;
     text +=

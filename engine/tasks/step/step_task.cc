@@ -121,9 +121,9 @@ void run_step(const TaskPoint& point, Outcome& outcome) {
   report_time(point.scenario, time, tokens, outcome);
   if (point.draft == nullptr) return;
   if (point.draft->apart) {
-    report_shared_work(
-        {{point.scenario, verified}, {point.scenario.draft.deployment, proposed.device}},
-        time.total(), metrics);
+    const DeploymentWork work[] = {{point.scenario, verified},
+                                   {point.scenario.draft.deployment, proposed.device}};
+    report_shared_work(work, time.total(), metrics);
   }
   report_speculation({.proposed = double(point.draft->tokens),
                       .per_step = point.draft->expected,
