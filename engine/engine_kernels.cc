@@ -50,6 +50,7 @@ void choose_kernels(const ServingSettings& serving, const Device& device, ModelS
   shard.sampling = serving.sampling;
   shard.four_bit_experts = serving.four_bit_experts;
   shard.expert_travel = serving.expert_exchange;
+  shard.narrow_exchange = serving.narrow_exchange;
   shard.shared_experts = serving.shared_experts;
   shard.lora_rank = serving.lora.rank;
   shard.lora_targets = serving.lora.targets;

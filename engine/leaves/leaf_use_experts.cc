@@ -11,6 +11,18 @@ using namespace leaf_use_words;
 std::vector<LeafUse> expert_uses() {
   return {
       {"serving.expert_exchange", "parallel.ep is above 1", {above("parallel.ep", 1)}},
+      {"serving.narrow_exchange", "parallel.ep is above 1", {above("parallel.ep", 1)}},
+      {"serving.narrow_exchange",
+       "serving.expert_exchange is low_latency, normal or auto",
+       {is("serving.expert_exchange", {"low_latency", "normal", "auto"})}},
+      {"serving.narrow_exchange",
+       "quant.activations is fp8 and quant.group 33 to 256, blocks of values",
+       {follows({"quant"},
+                [](const Scenario&, const Deployment& on) {
+                  const Quantization& quant = on.quant;
+                  return quant.activations == Dtype::fp8 && quant.group > 32 &&
+                         quant.group <= kLargestBlock;
+                })}},
       {"serving.two_batch_overlap", "parallel.ep is above 1", {above("parallel.ep", 1)}},
       {"serving.four_bit_experts", "the model has experts", {above("model.moe.experts", 0)}},
       {"serving.four_bit_experts", "quant.weights is fp4", {is("quant.weights", {"fp4"})}},

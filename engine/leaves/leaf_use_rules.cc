@@ -55,6 +55,7 @@ constexpr std::string_view kNotInTraining[] = {
     "serving.four_bit_experts",
     "serving.shared_experts",
     "serving.expert_exchange",
+    "serving.narrow_exchange",
     "serving.two_batch_overlap",
     "serving.context",
     "serving.attention",

@@ -12,14 +12,27 @@
 namespace engine {
 namespace {
 
-// A value on its way to all devices. TensorRT-LLM and vLLM make inputs narrow before where one scale does for a token, and where
-// groups are as small as matrix units take them (NVFP4, MXFP8), whose scales travel, too. Inputs in the blocks of DeepSeek's fp8
-// travel in 16 bits and are made narrow where they arrive.
-double gathered_bytes(const Quantization& quant) {
+// Blocks of DeepSeek's fp8, and what is multiplied in 16 bits anyway. Groups as small as matrix units take them (NVFP4, MXFP8) and
+// scales for a whole token are no such blocks.
+bool in_blocks(const Quantization& quant) {
   const Dtype format = quant.activations;
-  if (quant.group > kLargestBlock) return bytes_of(format);
   const bool small = format == Dtype::fp4 || (format == Dtype::fp8 && quant.group <= 32);
-  return small ? bytes_of(format) + scale_bytes(format, quant.group) : kActivationBytes;
+  return quant.group <= kLargestBlock && !small;
+}
+
+// A value on its way to all devices. TensorRT-LLM and vLLM make inputs narrow before, with their scales, but for blocks, which are
+// made where they arrive.
+double gathered_bytes(const Quantization& quant) {
+  if (in_blocks(quant)) return kActivationBytes;
+  const double scale =
+      quant.group <= kLargestBlock ? scale_bytes(quant.activations, quant.group) : 0;
+  return bytes_of(quant.activations) + scale;
+}
+
+// A value on its way to its expert.
+double sent_bytes(const ModelShard& shard) {
+  const bool made_there = !shard.narrow_exchange && in_blocks(shard.quant);
+  return made_there ? kActivationBytes : bytes_of(shard.quant.activations);
 }
 
 // What every model has around its mixers: embedding, norms, MLPs, experts, logits.
@@ -136,7 +149,7 @@ struct Builder : OpBuilder {
         .top_groups = moe.top_groups,
         .ranks = shard.parallel.ep,
         // Dispatch sends matrix inputs, which may be narrower; combine returns 16 bits.
-        .value_bytes = gathered ? gathered_bytes(shard.quant) : bytes_of(shard.quant.activations),
+        .value_bytes = gathered ? gathered_bytes(shard.quant) : sent_bytes(shard),
         .kernels = exchange_kernels()};
     if (exchange) {
       ops.add(OpName::expert_dispatch, gathered ? Family::all_gather : Family::all_to_all, layers,

@@ -44,6 +44,7 @@ struct ModelShard {
   Sampling sampling = Sampling::greedy;
   FourBitExperts four_bit_experts = FourBitExperts::own;
   ExpertTravel expert_travel = ExpertTravel::automatic;
+  bool narrow_exchange = true;  // inputs of experts in fp8 with blocks travel in fp8, too
   SharedExperts shared_experts = SharedExperts::after;
   bool joined_attention = false;  // prompts and decodes of a step in one kernel, that for prompts
   bool overlapped_attention = false;  // in two kernels at the same time

@@ -79,15 +79,12 @@ void RequestSource::advance_open() {
   }
 }
 
-void RequestSource::find_next() {
-  next_time_ = due_.empty() ? open_time_ : std::min(open_time_, due_.front().time);
-}
+void RequestSource::find_next() { next_time_ = follows() ? due_.front().time : open_time_; }
 
 void RequestSource::take(Request& out) {
   check(next_time_ < kNever, "a request is taken only when one is due");
   out.arrival = next_time_;
-  const bool follows = !due_.empty() && due_.front().time <= open_time_;
-  if (follows) {
+  if (follows()) {
     const std::int64_t index = pop_due();
     Client& client = clients_[std::size_t(index)];
     if (load_.arrivals == ArrivalKind::closed) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/base/fetch_lines.h"
+#include "engine/base/moment.h"
 #include "engine/base/small_list.h"
 #include "engine/workload/arrivals.h"
 #include "engine/workload/lengths.h"
@@ -145,6 +146,9 @@ class RequestSource {
   void push_due(double time, std::int64_t client);
   void begin_branch(std::int64_t client, double time);
   std::int64_t pop_due();
+  // A client who was answered asks next. At one moment it does so before whoever comes for the first time, in which order
+  // rounding puts them does not matter.
+  bool follows() const { return !due_.empty() && due_.front().time <= open_time_ + kSameMoment; }
   void find_next();
   void advance_open();
   double next_open() {

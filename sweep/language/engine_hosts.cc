@@ -7,87 +7,10 @@
 #include <utility>
 
 #include "engine/base/deployment_role.h"
-#include "sweep/language/load_spec.h"
-#include "sweep/language/yaml_file.h"
+#include "sweep/language/named_host.h"
 
 namespace sweep {
 namespace {
-
-using Entries = std::vector<NodeEntry>;
-
-// Where engines, or training libraries, are named, and the library that has them.
-struct Kind {
-  std::string_view section, library;
-};
-constexpr Kind kEngines{"serving", "serving"};
-constexpr Kind kTraining{"train", "training"};
-
-// What these settings are, or are made from; null: they are somebody's own.
-const Node* name_in(const Node& settings) {
-  if (const Node* labelled = settings.find("value")) return name_in(*labelled);
-  const Node* name = settings.is_scalar() ? &settings : settings.find("from");
-  return name != nullptr && name->is_scalar() ? name : nullptr;
-}
-
-// Whether these settings are whole, not only some that differ from the base's.
-bool whole(const Node& settings) {
-  if (const Node* labelled = settings.find("value")) return whole(*labelled);
-  return !settings.is_map() || settings.find("from") != nullptr;
-}
-
-std::optional<std::string> host_of(const Node& settings, const Kind& kind, const Library& library,
-                                   const InputLimits& limits) {
-  const Node* named = name_in(settings);
-  Node own;
-  for (std::int64_t made_from = 0; named != nullptr && made_from < limits.file_depth; ++made_from) {
-    if (library.find("hosts", named->text)) return named->text;
-    const auto file = named->text.ends_with(".yaml")
-                          ? std::optional(relative_to(named->where, named->text))
-                          : library.find(kind.library, named->text);
-    if (!file) return std::nullopt;
-    // One that cannot be read is a mistake where it is named.
-    auto read = read_yaml_file(*file, limits);
-    if (!read) return std::nullopt;
-    own = std::move(read).value();
-    named = name_in(own);
-  }
-  return std::nullopt;
-}
-
-Node scalar(std::string text, const engine::Location& where) {
-  Node node;
-  node.kind = Node::Kind::scalar;
-  node.text = std::move(text);
-  node.where = where;
-  return node;
-}
-
-Node map_of(Entries entries, const engine::Location& where) {
-  Node node;
-  node.kind = Node::Kind::map;
-  node.where = where;
-  node.entries = std::move(entries);
-  return node;
-}
-
-// Puts what is said further in on top of what is said around it. A field that one place says twice stays there twice, which is a
-// mistake to tell.
-void add_fields(Entries& fields, const Entries& more) {
-  std::erase_if(fields, [&](const NodeEntry& said) {
-    return std::ranges::any_of(
-        more, [&](const NodeEntry& entry) { return entry.key.text == said.key.text; });
-  });
-  fields.insert(fields.end(), more.begin(), more.end());
-}
-
-// The host of this name, or one of round figures, with these fields of its own.
-Node host_node(const std::optional<std::string>& name, const Entries& fields,
-               const engine::Location& where) {
-  if (name && fields.empty()) return scalar(*name, where);
-  Entries entries{{scalar("from", where), name ? scalar(*name, where) : map_of({}, where)}};
-  add_fields(entries, fields);
-  return map_of(std::move(entries), where);
-}
 
 // Which settings say what a deployment's engine is: its own, or the main one's as well, where it has no other.
 enum class Serving : std::uint8_t { own, main_too };
@@ -95,7 +18,7 @@ enum class Serving : std::uint8_t { own, main_too };
 // Writes the hosts of one deployment.
 class HostWriter {
  public:
-  HostWriter(std::string_view role, const Kind& kind, Serving serving, const Library& library,
+  HostWriter(std::string_view role, const EngineKind& kind, Serving serving, const Library& library,
              const InputLimits& limits)
       : role_(role), kind_(kind), serving_(serving), library_(library), limits_(limits) {}
 
@@ -196,46 +119,107 @@ class HostWriter {
     node = std::move(without);
   }
 
-  // Whether there is an axis of whole hosts among these now.
+  // Whether there is an axis among these now that gives every point a whole host.
   bool axes(Node& node, const Entries& fields) const {
     bool whole_ones = false;
-    for (Node& item : node.items) {
-      if (item.entries.size() != 1) continue;
-      auto& [key, value] = item.entries[0];
-      if (key.text == "concat") {
-        for (Node& branch : value.items) sweep(branch, fields);
-      } else if (key.text == "zip") {
-        whole_ones = members(value, fields) || whole_ones;
-      } else if (is_settings(key.text)) {
-        // Those on an axis move together with their hosts.
-        if (auto hosts = hosts_of(value, fields)) {
-          whole_ones = whole_ones || all_whole(*hosts);
-          Node both = item;
-          both.entries.push_back({scalar(path("host"), item.where), *std::move(hosts)});
-          item.entries = {{scalar("zip", item.where), std::move(both)}};
-        }
-      } else if (!role_.empty() && key.text == role_) {
-        for (Node& deployment : value.items) of_deployment(deployment, fields);
+    for (Node& item : node.items) whole_ones = axis(item, fields) || whole_ones;
+    return whole_ones;
+  }
+
+  // One entry of a list of axes, perhaps with a condition.
+  bool axis(Node& item, const Entries& fields) const {
+    const auto said = std::ranges::find_if(
+        item.entries, [](const NodeEntry& entry) { return entry.key.text != "when"; });
+    if (said == item.entries.end()) return false;
+    Node& value = said->value;
+    const std::string& key = said->key.text;
+    bool whole_ones = false;
+    if (key == "concat") {
+      for (Node& branch : value.items) sweep(branch, fields);
+    } else if (key == "product") {
+      whole_ones = axes(value, fields);
+    } else if (key == "zip") {
+      whole_ones = members(value, fields);
+    } else if (key == "sample") {
+      whole_ones = drawn(value, fields);
+    } else if (is_settings(key)) {
+      return beside_their_hosts(item, *said, fields);
+    } else if (!role_.empty() && key == role_) {
+      for (Node& deployment : listed(value).items) of_deployment(deployment, fields);
+    }
+    const bool always = item.find("when") == nullptr && value.find("when") == nullptr;
+    return whole_ones && always;
+  }
+
+  // Those on an axis move together with their hosts. A condition of the axis is one of both.
+  bool beside_their_hosts(Node& item, const NodeEntry& said, const Entries& fields) const {
+    const NodeEntry settings = said;
+    auto hosts = hosts_of(settings.value, fields);
+    const Node* own = settings.value.find("when");
+    const bool two = own != nullptr && item.find("when") != nullptr;
+    if (!hosts || two) return false;
+    const bool whole_ones = all_whole(*hosts);
+    Node both = map_of({{settings.key, listed(settings.value)}}, item.where);
+    both.entries.push_back({scalar(path("host"), item.where), *std::move(hosts)});
+    Entries entries{{scalar("zip", item.where), std::move(both)}};
+    for (const NodeEntry& entry : item.entries) {
+      if (entry.key.text != settings.key.text) entries.push_back(entry);
+    }
+    if (own != nullptr) entries.push_back({scalar("when", own->where), *own});
+    const bool always = entries.size() == 1;
+    item.entries = std::move(entries);
+    return whole_ones && always;
+  }
+
+  // Of a sample: a host is drawn whenever its engine is.
+  bool drawn(Node& sample, const Entries& fields) const {
+    bool whole_ones = false;
+    for (NodeEntry& option : sample.entries) {
+      if (option.key.text != "of") continue;
+      for (const NodeEntry& dimension : Entries(option.value.entries)) {
+        auto hosts =
+            is_settings(dimension.key.text) ? hosts_of(dimension.value, fields) : std::nullopt;
+        if (!hosts) continue;
+        whole_ones = whole_ones || all_whole(*hosts);
+        Node key = scalar(path("host"), dimension.key.where);
+        key.drawn_with = dimension.key.text;
+        option.value.entries.push_back({std::move(key), *std::move(hosts)});
       }
     }
     return whole_ones;
+  }
+
+  // The values of an axis, which may stand beside a condition.
+  static const Node& listed(const Node& axis) {
+    const Node* values = axis.find("values");
+    return values == nullptr ? axis : *values;
+  }
+  static Node& listed(Node& axis) {
+    for (NodeEntry& entry : axis.entries) {
+      if (entry.key.text == "values") return entry.value;
+    }
+    return axis;
   }
 
   static bool all_whole(const Node& hosts) { return std::ranges::all_of(hosts.items, whole); }
 
   // Of a zip, which is a map of paths or a list of such maps.
   bool members(Node& zip, const Entries& fields) const {
-    const Node* listed = nullptr;
+    const Node* found = nullptr;
     const auto look = [&](const Node& paths) {
       for (const auto& [key, values] : paths.entries) {
-        if (is_settings(key.text)) listed = &values;
+        if (is_settings(key.text)) found = &values;
       }
     };
     look(zip);
-    for (const Node& item : zip.items) look(item);
-    auto hosts = listed == nullptr ? std::nullopt : hosts_of(*listed, fields);
-    if (!hosts) return false;
-    const bool whole_ones = all_whole(*hosts);
+    bool whole_ones = false;
+    for (Node& item : zip.items) {
+      look(item);
+      if (item.find("product") != nullptr) whole_ones = axis(item, fields) || whole_ones;
+    }
+    auto hosts = found == nullptr ? std::nullopt : hosts_of(*found, fields);
+    if (!hosts) return whole_ones;
+    whole_ones = whole_ones || all_whole(*hosts);
     NodeEntry member{scalar(path("host"), zip.where), *std::move(hosts)};
     if (zip.is_map()) {
       zip.entries.push_back(std::move(member));
@@ -266,13 +250,12 @@ class HostWriter {
   }
 
   // Of all that an axis lists, where any has one: settings that differ from the base's leave its host, and whole ones without a host
-  // have round figures. Those that hold only at times cannot move with a host.
-  std::optional<Node> hosts_of(const Node& listed, const Entries& fields) const {
-    if (!listed.is_sequence()) return std::nullopt;
-    Node hosts = listed;
+  // have round figures. A value that holds only at times takes its host with it.
+  std::optional<Node> hosts_of(const Node& axis, const Entries& fields) const {
+    Node hosts = listed(axis);
+    if (!hosts.is_sequence()) return std::nullopt;
     bool any = false;
     for (Node& item : hosts.items) {
-      if (item.find("when") != nullptr) return std::nullopt;
       const auto host = host_of(item, kind_, library_, limits_);
       any = any || host;
       item = host || whole(item) ? host_node(host, fields, item.where) : map_of({}, item.where);
@@ -281,7 +264,7 @@ class HostWriter {
   }
 
   std::string role_;
-  const Kind& kind_;
+  const EngineKind& kind_;
   Serving serving_;
   const Library& library_;
   const InputLimits& limits_;
@@ -306,7 +289,7 @@ void each_writer(const SaidOfHosts& said, const Library& library, const InputLim
   if (said.trains && said.serves) return;
   const bool main_is_named = said.named.contains("");
   if (!main_is_named) {
-    const Kind& kind = said.trains ? kTraining : kEngines;
+    const EngineKind& kind = said.trains ? kTraining : kEngines;
     write(HostWriter("", kind, Serving::own, library, limits), said.fields);
   }
   for (const std::string_view role : enum_names(engine::DeploymentRole{})) {

@@ -51,12 +51,28 @@ std::vector<std::string> paths_from(const Section* section) {
   return paths;
 }
 
+// Of 'serving.from', the section whose specs have names; empty: it is no such path.
+std::string section_named_from(std::string_view key, const Section* section) {
+  constexpr std::string_view from = ".from";
+  if (!key.ends_with(from)) return "";
+  const std::string_view said = key.substr(0, key.size() - from.size());
+  const std::string path = (section == nullptr ? "" : section->path + ".") + std::string(said);
+  const int found = engine::leaf_table().find_section(path);
+  const bool named =
+      found >= 0 && !engine::leaf_table().sections[std::size_t(found)].library.empty();
+  return named ? std::string(said) : "";
+}
+
 // What is meant in other words, or the nearest key at this level; failing that, the path elsewhere that ends in this key,
 // rather one below this section than one of another.
 std::string key_hint(const std::string& key, const Section* section) {
   const std::string_view advice =
       advice_on_word(section == nullptr ? key : section->path + "." + key);
   if (!advice.empty()) return std::string(advice);
+  if (const std::string whole = section_named_from(key, section); !whole.empty()) {
+    return "a spec is named by its section: '" + whole + ": NAME', or on an axis '" + whole +
+           ": [NAME, NAME]'";
+  }
   const std::vector<std::string> keys = keys_under(section);
   std::string near = nearest(key, keys);
   if (!near.empty()) return "did you mean '" + near + "'?";

@@ -1,4 +1,6 @@
 // `sample`: paths drawn together, at random, by Latin hypercube or by a Sobol sequence.
+#include <algorithm>
+
 #include "sweep/language/read_fields.h"
 #include "sweep/language/read_value.h"
 #include "sweep/language/space_reader.h"
@@ -22,6 +24,10 @@ void read_method(const NodeEntry& option, SampleDimension::Options& sample, Read
   if (sample.count > (std::uint64_t{1} << 32)) {
     reading.mistake(option.value.where, "sample: more than 4294967296 points", "draw fewer");
   }
+}
+
+const std::string& drawn_as(const Node& path) {
+  return path.drawn_with.empty() ? path.text : path.drawn_with;
 }
 
 }  // namespace
@@ -73,7 +79,9 @@ SpaceNode SpaceReader::read_sample(const NodeEntry& entry) {
   }
   for (const NodeEntry& dimension : of->entries) {
     SampleDimension::Options options = node.sample;
-    options.sobol_dimension = int(node.children.size());
+    const auto drawn = std::ranges::find(of->entries, drawn_as(dimension.key),
+                                         [](const NodeEntry& other) { return other.key.text; });
+    options.sobol_dimension = int(drawn - of->entries.begin());
     node.children.push_back(read_dimension(dimension, options));
   }
   if (when != nullptr) set_group_when(node, *when);
@@ -92,7 +100,7 @@ SpaceNode SpaceReader::read_dimension(const NodeEntry& entry,
   node.axis =
       add_axis(path, read_form(target, entry, FormPlace::sample, reading_), FormPlace::sample);
   SampleDimension::Options options = given;
-  options.lane = std::uint32_t(std::uint64_t(text_code(entry.key.text)));
+  options.lane = std::uint32_t(std::uint64_t(text_code(drawn_as(entry.key))));
   if (options.method == SampleMethod::sobol && options.sobol_dimension >= kSobolDimensions) {
     reading_.mistake(
         entry.key.where,

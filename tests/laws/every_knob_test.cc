@@ -49,6 +49,7 @@ axes:
       - {name: mixture, base: {model: mixtral-8x7b, parallel: {tp: 2, dp: 2, ep: 2}, step.batch: 16, quant: {weights: int4}}}
       - {name: exchange, base: {model: mixtral-8x7b, parallel: {dp: 4, ep: 4}, step: {batch: 64, context: 900}}}
       - {name: copies, base: {model: qwen3-30b-a3b, parallel: {dp: 8, ep: 8, redundant_experts: 8}, step: {batch: 64, context: 900}}}
+      - {name: blocks, base: {model: qwen3-30b-a3b, quant: {weights: fp8, activations: fp8, group: 128}, parallel: {dp: 4, ep: 4}, step: {batch: 64, context: 900}}}
       - {name: windows, base: {model: gpt-oss-20b, quant: {weights: fp4, scope: experts}, step: {batch: 4, context: 9000}}}
       - {name: nodes, base: {parallel: {tp: 8, dp: 2}, step: {phase: prefill, prompt: 4000}, cluster: {devices_per_node: 4, nodes: 8, scale_up: nvlink-3, scale_out: infiniband-hdr-200}}}
       - {name: reduced, base: {parallel: {tp: 8}, step: {phase: prefill, prompt: 8000}}}

@@ -90,6 +90,38 @@ TEST(ExpertTravel, WhatIsGatheredIsNarrowWhereItsScalesAreForATokenOrForFew) {
   EXPECT_NEAR(gathered(Dtype::fp8, 1024) / wide, 0.5, 1e-12);
 }
 
+// TensorRT-LLM sends 16 bits through DeepEP's kernels where others send blocks of fp8. Other formats, and what comes back, are as before.
+TEST(ExpertTravel, BlocksThatAreMadeWhereTheyArriveTravelInSixteenBits) {
+  const auto sent = [](ExpertTravel travel, Dtype format, std::int64_t group, bool narrow,
+                       OpName op) {
+    Scenario scenario = shared_experts(travel);
+    scenario.quant.weights = scenario.quant.activations = format;
+    scenario.quant.group = group;
+    scenario.serving.narrow_exchange = narrow;
+    scenario.device.peak.fp8 = scenario.device.peak.fp4 = scenario.device.peak.bf16;
+    const Outcome outcome = evaluate(scenario);
+    EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+    const auto row = std::ranges::find(outcome.kernels, op, &KernelRow::op);
+    return row == outcome.kernels.end() ? 0 : row->work.bytes.value;
+  };
+  for (const ExpertTravel travel : kTravels) {
+    const auto dispatched = [&](Dtype format, std::int64_t group, bool narrow) {
+      return sent(travel, format, group, narrow, OpName::expert_dispatch);
+    };
+    const double wide = dispatched(Dtype::bf16, 128, true);
+    EXPECT_EQ(dispatched(Dtype::fp8, 128, false), wide);
+    if (travel != ExpertTravel::gathered) {
+      EXPECT_LT(dispatched(Dtype::fp8, 128, true), 0.6 * wide);
+    }
+    for (const std::int64_t group : {16, 1024}) {
+      EXPECT_EQ(dispatched(Dtype::fp8, group, false), dispatched(Dtype::fp8, group, true)) << group;
+    }
+    EXPECT_EQ(dispatched(Dtype::fp4, 16, false), dispatched(Dtype::fp4, 16, true));
+    EXPECT_EQ(sent(travel, Dtype::fp8, 128, false, OpName::expert_combine),
+              sent(travel, Dtype::fp8, 128, true, OpName::expert_combine));
+  }
+}
+
 TEST(ExpertTravel, WhatIsGatheredDoesNotDependOnWhoIsChosen) {
   const auto time = [](ExpertTravel travel, std::int64_t chosen, double skew) {
     Scenario scenario = shared_experts(travel);

@@ -28,6 +28,19 @@ TEST(FrontEnd, ManyStepsAtOnceAreAsManyOneByOne) {
   }
 }
 
+// Whether a step is noted before or after what comes at its end, and whether alone or after others: the same is told.
+TEST(FrontEnd, WhatComesFromElsewhereDoesNotWaitForAStepThatEndsThen) {
+  constexpr double step = 0.1, tokens = 0.3;
+  FrontEnd noted_before, noted_after;
+  for (int i = 1; i <= 3; ++i) noted_before.take(step * i, tokens);
+  noted_after.take_steps(step, 2 * step, 2, tokens);
+  for (const double off : {-1e-12, 0.0, 1e-12}) {
+    EXPECT_NEAR(noted_before.told_from_elsewhere(3 * step + off), step + 2 * tokens, 1e-9);
+    EXPECT_NEAR(noted_after.told_from_elsewhere(3 * step + off), step + 2 * tokens, 1e-9);
+  }
+  EXPECT_NEAR(noted_before.told_from_elsewhere(3 * step + 1e-6), step + 3 * tokens, 1e-9);
+}
+
 // Sixteen clients, steps of 10 ms, answers of 20 tokens: a step makes tokens for 16 times what the front end takes for one.
 Scenario sixteen_clients(double front_end) {
   Scenario scenario = toys::served_at(1);

@@ -128,6 +128,14 @@ TEST(ServingMoreSettings, WhatLandsIsToldBehindWhatWasMadeBefore) {
   }
 }
 
+// KV that nobody has to carry lands with the last step of its reader, which ends when a step of its writer does: both began when the writer
+// set blocks aside.
+TEST(ServingMoreSettings, WhatLandsIsToldBeforeWhatIsMadeAtThatMoment) {
+  for (const std::uint64_t number : {211'239'379, 211'332'719, 211'524'581}) {
+    expect_case_alike(number);
+  }
+}
+
 // Clients who were answered at one moment, up to rounding, ask again in the order of their answers, however long these take to reach them.
 TEST(ServingMoreSettings, WhoIsAnsweredFirstAsksFirst) {
   for (const std::uint64_t number :
@@ -135,6 +143,19 @@ TEST(ServingMoreSettings, WhoIsAnsweredFirstAsksFirst) {
     expect_case_alike(number);
   }
 }
+
+// KV caches that share a way. Whoever starts later pays for it as many times as there are others, and in a closed loop with every round
+// again: how steps were summed up must not come into it.
+TEST(ServingMoreSettings, WhatSharesAWayForgetsRounding) {
+  for (const std::uint64_t number : {75'108'666, 78'092'286, 78'125'210, 170'277'928, 170'621'059,
+                                     170'861'434, 210'231'236, 211'038'080}) {
+    expect_case_alike(number);
+  }
+}
+
+// A session's next request comes at the very moment at which another session begins: which of the two is read first does not hang on
+// rounding.
+TEST(ServingMoreSettings, WhoGoesOnComesBeforeWhoBegins) { expect_case_alike(210'557'595); }
 
 }  // namespace
 }  // namespace engine

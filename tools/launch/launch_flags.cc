@@ -197,6 +197,7 @@ constexpr Setting kSettings[] = {
     {"serving.attention", {"flash_attention", "planned", "planned"}},
     {"serving.mixed_attention", everywhere("auto")},
     {"serving.all_reduce", everywhere("custom")},
+    {"serving.narrow_exchange", {"true", "true", "false"}},
     {"serving.two_batch_overlap", everywhere("false")},
     {"serving.tiers.host", everywhere("0"), "KV tiers"},
     {"serving.tiers.disk", everywhere("0"), "KV tiers"},

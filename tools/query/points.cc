@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/leaves/key.h"
+#include "engine/leaves/leaves.h"
 #include "results/checked_file.h"
 #include "results/failure.h"
 #include "results/run_folder.h"
@@ -133,6 +134,28 @@ void add_texts(const results::ParquetReader& file, const Column& column, Coder& 
   }
 }
 
+// What somebody would have written for it.
+std::string label_of(const engine::Leaf& leaf, double value) {
+  if (value == 0 && leaf.range.zero_word != nullptr) return leaf.range.zero_word;
+  if (leaf.kind != engine::LeafKind::quantity) return sweep::format_number(value);
+  return sweep::format_quantity(value, leaf.unit);
+}
+
+// Labels of an axis that this run does not have: the run is at one place of it, or at several as another axis moves it.
+void add_labels(const results::ParquetReader& file, const Column& setting, Coder& coder) {
+  const int leaf = engine::leaf_table().find_leaf(setting.name);
+  if (leaf < 0 || setting.type == ColumnType::text || setting.type == ColumnType::boolean) {
+    return add_texts(file, setting, coder);
+  }
+  for (const double value : numbers_of(file, setting)) {
+    if (value != value) {
+      coder.add_none();
+    } else {
+      coder.add(label_of(engine::leaf_at(leaf), value));
+    }
+  }
+}
+
 }  // namespace
 
 engine::Result<RunRows> RunRows::open(const std::vector<std::string>& folders,
@@ -226,11 +249,14 @@ Coded RunRows::run_names() const {
 Coded RunRows::texts(std::string_view name) const {
   const Column* column = find(name);
   if (name == kRunColumn && runs_.size() > 1) return run_names();
+  const Column* setting = name.starts_with(kAxisPrefix) ? find(axis_name(name)) : nullptr;
   Coder coder;
   for (const Run& run : runs_) {
     for (const auto& file : run.files) {
       if (column != nullptr && file.has(name)) {
         add_texts(file, *column, coder);
+      } else if (setting != nullptr && file.has(setting->name)) {
+        add_labels(file, *setting, coder);
       } else {
         for (std::uint64_t row = 0; row < file.rows(); ++row) coder.add_none();
       }

@@ -58,7 +58,8 @@ class RunRows {
   std::vector<results::Column> axes() const;
 
   std::vector<double> numbers(std::string_view column) const;  // NaN: null; of a flag 0 or 1
-  Coded texts(std::string_view column) const;                  // of any column
+  // Of any column. Labels of an axis that a run does not have are what its points have there.
+  Coded texts(std::string_view column) const;
   std::string metadata(std::size_t run, const std::string& name) const;
 
  private:

@@ -37,7 +37,7 @@ double Transfers::share_ahead(double now, const Shipment& shipment) {
   for (Adapter* end : {&from, &to}) {
     if (end->flows.empty()) end->idle_until = now;
   }
-  const double reading_since = same_moment(shipment.reading_since, reading_since_);
+  const double reading_since = whole_moment(shipment.reading_since, reading_since_);
   const double begin = std::max({reading_since, from.idle_from, to.idle_from});
   const double window = std::min(from.idle_until, to.idle_until) - begin;
   // Who began to read when an end was busy again leaves the time before to others.
@@ -66,7 +66,7 @@ void Transfers::start_from_below(double end, std::size_t to, std::int32_t slot) 
 }
 
 std::size_t Transfers::start(double time, const Shipment& shipment) {
-  const double now = moment_of(time);
+  const double now = whole_moment(time, moment_);
   const std::int32_t slot = new_flow();
   Flow& flow = flows_[std::size_t(slot)];
   const std::uint32_t version = flow.version;
@@ -195,7 +195,7 @@ Transfers::Arrived Transfers::take() {
 }
 
 void Transfers::end(double time, std::int32_t slot) {
-  const double now = moment_of(time);
+  const double now = same_moment(time, moment_);
   Flow& flow = flows_[std::size_t(slot)];
   ++flow.version;
   const Shipment shipment = flow.shipment;
@@ -216,7 +216,7 @@ void Transfers::cancel(double now, std::size_t to, std::int32_t slot) {
     const Flow& flow = flows_[std::size_t(due.flow)];
     return holds(due) && flow.shipment.to == to && flow.shipment.slot == slot;
   });
-  if (found != due_.end()) end(now, found->flow);
+  if (found != due_.end()) end(whole_moment(now, moment_), found->flow);
 }
 
 // The front of the heap is always true.

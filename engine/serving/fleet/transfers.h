@@ -8,6 +8,7 @@
 
 #include "engine/base/moment.h"
 #include "engine/serving/replica/journey.h"
+#include "engine/serving/sequences/whole_moments.h"
 
 namespace engine {
 
@@ -77,9 +78,14 @@ class Transfers {
 
   // What begins and ends within a moment does so at one time. Shipments that share a way are sped up by those that have left it: a head
   // start as small as rounding would grow with every round of a closed loop, threefold where three share.
-  double moment_of(double now) { return same_moment(now, moment_); }
   static double same_moment(double now, double& last) {
     if (std::abs(now - last) > kSameMoment) last = now;
+    return last;
+  }
+  // Likewise of times that others say: a whole moment. The last digits of when a step ends, which hang on how many steps were summed up
+  // at once, do not come in here.
+  static double whole_moment(double said, double& last) {
+    if (std::abs(said - last) > kSameMoment) last = whole_moments(said);
     return last;
   }
   std::int32_t new_flow();

@@ -229,10 +229,9 @@ class alignas(64) Lane {
   }
   // Tokens of the present stretch, or of the present step, go to clients.
   void stream_stretch() {
-    if (replica_->common->front_end_seconds <= 0) return;
-    replica_->front_end.take_steps(start_ + stretch_.first_step, end_, stretch_.steps,
-                                   stream_seconds());
+    if (replica_->common->front_end_seconds > 0) stream_steps_and_last();
   }
+  void stream_steps_and_last();
   // That the tokens of one of its steps take.
   double stream_seconds() const {
     return replica_->common->front_end_seconds * stretch_.sequences * stretch_.pace->rate();

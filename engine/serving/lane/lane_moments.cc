@@ -96,6 +96,20 @@ Lane::Moment Lane::at(double time) const {
   return moment;
 }
 
+// The last one by itself: something may come from elsewhere when it ends.
+void Lane::stream_steps_and_last() {
+  FrontEnd& front_end = replica_->front_end;
+  const std::int64_t before = stretch_.steps - 1;
+  if (before > 0) {
+    // Where others step with it, its steps are taken for equal but for the first.
+    const double rest = end_ - start_ - stretch_.first_step;
+    const double last = replica_->group == nullptr ? start_ + stretch_.seconds(before)
+                                                   : end_ - rest / double(before);
+    front_end.take_steps(start_ + stretch_.first_step, last, before, stream_seconds());
+  }
+  front_end.take(end_, stream_seconds());
+}
+
 // What ends at this very moment is told after it.
 void Lane::stream_until(double time, FrontEnd& front_end) const {
   if (work_ != Work::stretch || replica_->common->front_end_seconds <= 0) return;

@@ -143,7 +143,8 @@ bool LaneSequences::join_landed(double now) {
     --replica.parked;
     sequence.whereabouts = Whereabouts::running;
     replica.parked_blocks -= view_->blocks_held(sequence) - sequence.kv.shared;
-    if (sequence.waited_for_room) replica.tell_first_token(sequence, now, replica.front_end);
+    if (sequence.waited_for_room)
+      replica.tell_first_token(sequence, now, replica.front_end.told(now));
     join(slot);
     gaps.join(sequence, now);
     begin(slot);

@@ -65,11 +65,11 @@ struct ReplicaState {
   bool pins(const Sequence& sequence) const {
     return common->settings->retention.policy == Retention::pinned && !sequence.closes;
   }
-  // Of a sequence that comes from another pool, where that is told here.
-  void tell_first_token(Sequence& sequence, double now, const FrontEnd& ahead) const {
+  // Of a sequence that comes from another pool, where that is told here: when its client has it.
+  void tell_first_token(Sequence& sequence, double now, double told) const {
     if (!common->tells_first_token) return;
     // Whoever goes on elsewhere after a failure has told it before.
-    if (sequence.generated == 1) sequence.first_token = ahead.told(now);
+    if (sequence.generated == 1) sequence.first_token = told;
     sequence.last_token = now;
   }
   // Something may come from tiers below.

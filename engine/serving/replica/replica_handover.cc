@@ -101,7 +101,7 @@ void Replica::receive(std::int32_t slot, double now) {
   sequence.whereabouts = Whereabouts::landed;
   FrontEnd ahead = state_.front_end;
   for (const Lane& lane : lanes_) lane.stream_until(now, ahead);
-  state_.tell_first_token(sequence, now, ahead);
+  state_.tell_first_token(sequence, now, ahead.told_from_elsewhere(now));
   // Without a seat there is nobody to tell it: `join_landed` does, later.
   const std::int64_t inside = state_.running + std::int64_t(state_.landed.size());
   sequence.waited_for_room = inside >= state_.common->settings->max_num_seqs;

@@ -81,6 +81,7 @@ struct ServingSettings {
   FourBitExperts four_bit_experts = FourBitExperts::own;
   SharedExperts shared_experts = SharedExperts::after;
   ExpertTravel expert_exchange = ExpertTravel::automatic;
+  bool narrow_exchange = true;
   bool two_batch_overlap = false;
   ContextExchange context = ContextExchange::ring;
   bool stepping = false;
@@ -189,6 +190,11 @@ struct ServingSettings {
           "scattered back, as engines do unless they are told otherwise; auto: low_latency in "
           "steps of decodes alone, else the faster of the two",
           any_value);
+    visit(
+        "narrow_exchange", self.narrow_exchange,
+        "DeepEP's kernels and experts in fp8 with a scale for a block of values: inputs travel in "
+        "fp8; false: in 16 bits, and blocks are made where they arrive, as when they are gathered",
+        any_value);
     visit("two_batch_overlap", self.two_batch_overlap,
           "experts shared by several replicas: a step's tokens are two halves, and one computes "
           "while the other's experts exchange (SGLang: --enable-two-batch-overlap, vLLM: "

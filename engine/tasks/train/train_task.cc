@@ -180,6 +180,7 @@ std::optional<Refusal> make_trainable(const TrainSettings& train, Deployed& depl
   shard.sampling = Sampling::greedy;
   shard.two_halves = false;
   shard.expert_travel = ExpertTravel::automatic;
+  shard.narrow_exchange = true;
   shard.narrow_turn = narrow_turn_of(deployed.spec->device, shard.quant);
   shard.shared_prompts = {};
   return set_attention_pace(train.attention_kernel, deployed.spec->device, shard);

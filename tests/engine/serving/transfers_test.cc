@@ -81,6 +81,20 @@ TEST(Transfers, StartingLaterCostsAsManyTimesAsMuchAsShareTheWay) {
   }
 }
 
+// Otherwise it would double with every round where two share a way.
+TEST(Transfers, HowAStartWasSummedUpDoesNotShow) {
+  for (const double fabric : {0.0, 1.0}) {
+    Shipment shipment{.from = 0, .to = 1, .sent = 0.7, .received = 0.5, .fabric = fabric};
+    shipment.last_share = 0.3;
+    const auto both = [&](double first, double second) {
+      shipment.reading_since = first / 2;
+      return arrivals({{first, shipment}, {second, shipment}, {second + 0.1, shipment}}, 2);
+    };
+    ASSERT_NE(0.1 + 0.2, 0.3);
+    EXPECT_EQ(both(0.1 + 0.2, 0.7 + 0.1), both(0.3, 0.8)) << fabric;
+  }
+}
+
 // Two seconds on the wire and half a second of latency, in which another starts.
 TEST(Transfers, WhatHasLeftIsNotDelayed) {
   const Shipment one{.from = 0, .to = 1, .sent = 2, .received = 2, .latency = 0.5};
@@ -261,7 +275,7 @@ std::vector<Sent> random_shipments(toys::Dice& dice, std::size_t from, std::size
   std::vector<Sent> sent;
   double at = 0;
   for (int i = 0; i < 40; ++i) {
-    at += dice.between(0, 1);
+    at = whole_moments(at + dice.between(0, 1));  // as all start
     const double tokens = dice.between(0.1, 3);
     sent.push_back({at,
                     {.from = std::size_t(dice.whole(0, std::int64_t(from) - 1)),

@@ -204,6 +204,28 @@ TEST(RequestSource, WhoIsAnsweredFirstAtOneMomentAsksFirst) {
   EXPECT_EQ(request.client, 0);
 }
 
+// The first session is answered when the second one begins, up to rounding either way.
+TEST(RequestSource, WhoGoesOnAtOneMomentComesBeforeWhoBegins) {
+  for (const double off : {-3e-16, 0.0, 3e-16, 1e-10}) {
+    Load load;
+    load.arrivals = ArrivalKind::deterministic;
+    load.requests = 4;
+    load.turns = 2;
+    RequestMemory memory;
+    RequestSource source(load, nullptr, memory, {.level = {.rate = 1}, .seed = 1});
+    Request request;
+    source.take(request);
+    const double begins = source.next_arrival();
+    source.answered(request.client, begins + off);
+    source.take(request);
+    EXPECT_FALSE(request.opens) << off;
+    EXPECT_EQ(request.arrival, begins + off);
+    source.take(request);
+    EXPECT_TRUE(request.opens) << off;
+    EXPECT_EQ(request.arrival, begins);
+  }
+}
+
 // However calls of a turn come together, and wherever the last one is cut.
 TEST(RequestSource, ThereAreAsManyRequestsAsTheLoadStates) {
   Load load;

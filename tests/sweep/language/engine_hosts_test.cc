@@ -90,6 +90,59 @@ TEST(EngineHosts, LabelledOnesAndThoseMadeFromOthersHaveThem) {
             (Names{"sglang", "vllm-v1", none}));
 }
 
+// Whatever form an axis has, and whatever group it is in.
+TEST(EngineHosts, GoWithThemWhereverTheyAreListed) {
+  const std::string start = "base: {device: h100-sxm, model: llama-3.1-8b}\naxes:\n";
+  const Names both{"vllm-v1", "sglang"};
+  EXPECT_EQ(hosts_of(start + "  - serving: {values: [vllm-v1, sglang]}\n"), both);
+  EXPECT_EQ(
+      hosts_of(start + "  - zip: {serving: {values: [vllm-v1, sglang]}, step.batch: [1, 2]}\n"),
+      both);
+  EXPECT_EQ(hosts_of(start + "  - product: [serving: [vllm-v1, sglang]]\n"), both);
+  EXPECT_EQ(hosts_of(start + "  - zip:\n      - product: [serving: [vllm-v1, sglang]]\n"
+                             "      - step.batch: [1, 2]\n"),
+            both);
+  EXPECT_EQ(hosts_of(&engine::Scenario::prefill,
+                     start + "  - task: [request]\n"
+                             "  - prefill: {values: [{serving: vllm-v1}, {serving: sglang}]}\n"),
+            both);
+  for (const char* method : {"random", "latin_hypercube", "sobol"}) {
+    const auto points =
+        points_of(start + "  - sample: {" + method +
+                  ": 16, of: {step.batch: [1, 64], serving: [vllm-v1, sglang, tensorrt-llm], "
+                  "step.context: [100, 900]}}\n");
+    ASSERT_EQ(points.size(), 16u);
+    for (const auto& point : points) EXPECT_EQ(point.host.name, point.serving.name) << method;
+  }
+}
+
+TEST(EngineHosts, AreNamedByTheirSection) {
+  const auto spec = read_sweep_text("axes: [serving.from: [vllm-v1, sglang]]\n", "hosts.yaml",
+                                    Library({paths::specs()}), InertAxes::allowed);
+  ASSERT_FALSE(spec);
+  EXPECT_EQ(engine::to_text(spec.mistakes()),
+            "hosts.yaml:1:8: error: unknown path 'serving.from'\n"
+            "  hint: a spec is named by its section: 'serving: NAME', or on an axis 'serving: "
+            "[NAME, NAME]'\n");
+}
+
+TEST(EngineHosts, GoWithThoseThatHoldOnlyAtTimes) {
+  const std::string axes = "axes:\n  - step.batch: [1, 2]\n  - serving: ";
+  const std::string start = "base: {device: h100-sxm, model: llama-3.1-8b}\n" + axes;
+  const std::string none = engine::HostSettings{}.name;
+  EXPECT_EQ(hosts_of(start + "[vllm-v1, {value: sglang, when: step.batch == 1}]\n"),
+            (Names{"vllm-v1", "sglang", "vllm-v1"}));
+  // Where the condition of an axis does not hold, the base counts, with its host and the fields of it.
+  const std::string others =
+      "base: {device: h100-sxm, model: llama-3.1-8b, serving: vllm-v0, host.launch_cost: 5 us}\n" +
+      axes;
+  for (const char* form : {"{values: [vllm-v1, sglang], when: step.batch == 1}\n",
+                           "[vllm-v1, sglang]\n    when: step.batch == 1\n"}) {
+    EXPECT_EQ(hosts_of(start + form), (Names{"vllm-v1", "sglang", none})) << form;
+    EXPECT_EQ(launches_of(others + form), (Names{"vllm-v1 5", "sglang 5", "vllm-v0 5"})) << form;
+  }
+}
+
 TEST(EngineHosts, HaveTheFieldsThatASweepStates) {
   const std::string start = "base: {device: h100-sxm, model: llama-3.1-8b, serving: sglang, ";
   EXPECT_EQ(launches_of(start + "host: {launch_cost: 5 us}}\n"), Names{"sglang 5"});

@@ -268,6 +268,26 @@ axes:
         self.assertEqual(list(rows["run"]), [str(self.run_folder), str(other)])
         self.assertEqual(rows["index"][0], rows["index"][1])
 
+    def test_what_only_one_run_varies_the_others_have_as_well(self):
+        fixed = self.home / "fixed"
+        (self.home / "fixed.yaml").write_text("""
+base: {task: step, model: llama-3.1-8b, device: l4, step: {phase: decode}}
+axes: [device.memory_bandwidth: [250 GB/s, 0.5 TB/s]]
+""")
+        self.assertEqual(llmsweep("run", self.home / "fixed.yaml", "-o", fixed).returncode, 0)
+        for folders in ((self.run_folder, fixed), (fixed, self.run_folder)):
+            answer = llmsweep("top", *folders, "--by", "step_time_s", "-n", 500, "--format", "csv")
+            rows = pd.read_csv(io.StringIO(answer.stdout)).set_index(["run", "index"])
+            here = rows.loc[str(fixed)]
+            self.assertEqual(list(here["device"]), ["l4", "l4"])
+            self.assertEqual(list(here["step.batch"]), [1, 1])
+            self.assertEqual(list(here["device.memory_bandwidth"]), ["0.5 TB/s", "250 GB/s"])
+            there = rows.loc[str(self.run_folder)]
+            self.assertEqual(there.groupby("device")["device.memory_bandwidth"].nunique().to_list(), [1, 1, 1])
+            answer = llmsweep("top", *folders, "--by", "step_time_s", "--group-by", "device", "--format", "csv")
+            self.assertEqual(sorted(pd.read_csv(io.StringIO(answer.stdout))["device"]), ["h100-sxm", "h200-sxm", "l4"])
+        shutil.rmtree(fixed)
+
 
 class Sampled(unittest.TestCase):
     """What a sample draws is an axis like those that are listed: shown, weighed, and told apart by it."""
