@@ -116,7 +116,8 @@ void evaluate_point(const OneOfTwo& one, const Resources& resources, WorkMeter& 
             .work = work,
             .scratch = scratch,
             .beside = beside,
-            .role = one.role},
+            .role = one.role,
+            .compared = one.compared},
            outcome);
 }
 
@@ -151,7 +152,7 @@ void evaluate_any(const Scenario& scenario, const Resources& resources, WorkMete
         const bool guest = one.role == DeploymentRole::neighbour;
         Scratch& own = guest ? scratch.neighbour() : scratch;
         const bool kept = AloneRuns::keeps(one.scenario, resources) && scratch.log() == nullptr;
-        if (beside.alone() && kept) {
+        if (one.compared && beside.alone() && kept) {
           evaluate_alone(one, resources, work, own, made);
         } else {
           evaluate_point(one, resources, work, own, beside, made);

@@ -154,6 +154,10 @@ struct Side {
   }
 };
 
+OneOfTwo only_compared(DeploymentRole role, const Scenario& scenario) {
+  return {.role = role, .scenario = scenario, .compared = true};
+}
+
 void report_neighbour(const Side& main, const Side& other, Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
   const Metrics& theirs = other.shared.metrics;
@@ -206,7 +210,7 @@ void evaluate_whole(Side& side, SharingMode mode, const EvaluateAlone& evaluate)
   if (mode == SharingMode::time_slices || mode == SharingMode::streams) {
     side.alone = side.on_part;
   } else {
-    evaluate({side.role, side.whole}, {}, side.alone);
+    evaluate(only_compared(side.role, side.whole), {}, side.alone);
   }
 }
 
@@ -218,7 +222,7 @@ void refuse_like(const Side& side, Outcome&& made, Outcome& outcome) {
 
 // False where a model cannot work on its own: the outcome says why.
 bool ready(Side& side, SharingMode mode, const EvaluateAlone& evaluate, Outcome& outcome) {
-  evaluate({side.role, side.part}, {}, side.on_part);
+  evaluate(only_compared(side.role, side.part), {}, side.on_part);
   if (side.on_part.status == Status::ok) {
     evaluate_whole(side, mode, evaluate);
     side.shared = side.on_part;
@@ -242,7 +246,7 @@ Tenant tenant_of(const Side& side, SharingMode mode, const EvaluateAlone& evalua
   Outcome same;
   double least = 1, most = slower;
   for (int round = 0; round < kMostRounds; ++round) {
-    evaluate({side.role, side.whole}, {.slower = slower}, same);
+    evaluate(only_compared(side.role, side.whole), {.slower = slower}, same);
     const double off = Side::time_of(side.whole, same) / on_part;
     if (std::abs(off - 1) < kAgreed) break;
     (off > 1 ? most : least) = slower;
@@ -289,7 +293,7 @@ void slow_down_at_capacity(Side& main, Side& other, const SharingSettings& shari
   double rate = main.shared.metrics.capacity.value;
   for (int round = 0; round < kMostRounds; ++round) {
     Side tried{.whole = at_rate(main.whole, rate), .part = at_rate(main.part, rate)};
-    evaluate({tried.role, tried.part}, {}, tried.on_part);
+    evaluate(only_compared(tried.role, tried.part), {}, tried.on_part);
     evaluate_whole(tried, sharing.mode, evaluate);
     tried.shared = tried.on_part;
     slow_down(tried, other, sharing, change, evaluate);
@@ -355,13 +359,19 @@ void evaluate_neighbours(const Scenario& scenario, const MessageLine& from_host,
     if (looks_for_rate(scenario)) {
       main.part = at_rate(main.part, main.shared.metrics.capacity.value);
     }
-    for (Side* side : {&main, &other}) evaluate({side->role, side->part}, {}, side->alone);
+    for (Side* side : {&main, &other})
+      evaluate(only_compared(side->role, side->part), {}, side->alone);
   } else if (looks_for_rate(scenario)) {
     slow_down_at_capacity(main, other, sharing, change, evaluate);
   } else {
     slow_down(main, other, sharing, change, evaluate);
   }
-  if (scenario.output.intervals) evaluate_intervals(main, evaluate);
+  if (scenario.output.intervals) {
+    evaluate_intervals(main, evaluate);
+  } else if (main.effect.alone()) {
+    evaluate_beside(main, {},
+                    evaluate);  // nothing slows it down: how it fares alone is all there is
+  }
   outcome = std::move(main.shared);
   report_neighbour(main, other, outcome);
   outcome.metrics.swap_time = swap;

@@ -22,10 +22,12 @@ struct NeighbourEffect {
   bool alone() const { return slower == 1 && !turns.any(); }
 };
 
-// One of the two models: a scenario that has no neighbour, and which of them it is.
+// One of the two models: a scenario that has no neighbour, and which of them it is. Where it is only compared with how it fares
+// beside the other, or that follows from it, nobody reads figures other than means and what its devices do.
 struct OneOfTwo {
   DeploymentRole role = DeploymentRole::main;
   const Scenario& scenario;
+  bool compared = false;
 };
 
 // Evaluates it beside what there would be.

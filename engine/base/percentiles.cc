@@ -6,33 +6,34 @@
 
 namespace engine {
 
-void LogHistogram::clear() {
+template <int Bits>
+void LogHistogram<Bits>::clear() {
   buckets_.clear();
   count_ = 0;
 }
 
-void LogHistogram::make_room(std::int64_t at, double weight) {
-  const std::int64_t last = first_ + std::int64_t(buckets_.size());
+template <int Bits>
+void LogHistogram<Bits>::make_room(std::int64_t bucket) {
   if (buckets_.empty()) {
-    first_ = at;
+    first_ = bucket;
     buckets_.assign(1, 0);
-  } else if (at < first_) {
-    buckets_.insert(buckets_.begin(), std::size_t(first_ - at), 0);
-    first_ = at;
-  } else if (at >= last) {
-    buckets_.resize(std::size_t(at - first_ + 1), 0);
+  } else if (bucket < first_) {
+    buckets_.insert(buckets_.begin(), std::size_t(first_ - bucket), 0);
+    first_ = bucket;
+  } else {
+    buckets_.resize(std::size_t(bucket - first_ + 1), 0);
   }
-  buckets_[std::size_t(at - first_)] += weight;
-  count_ += weight;
 }
 
-void LogHistogram::add(const LogHistogram& other) {
+template <int Bits>
+void LogHistogram<Bits>::add(const LogHistogram& other) {
   for (std::size_t i = 0; i < other.buckets_.size(); ++i) {
     if (other.buckets_[i] > 0) add_to(other.first_ + std::int64_t(i), other.buckets_[i]);
   }
 }
 
-double LogHistogram::percentile(double share) const {
+template <int Bits>
+double LogHistogram<Bits>::percentile(double share) const {
   if (count_ <= 0) return std::numeric_limits<double>::quiet_NaN();
   const double rank = share * count_;
   double below = 0;
@@ -47,6 +48,9 @@ double LogHistogram::percentile(double share) const {
   const double low = edge(first_ + std::int64_t(last));
   return low + inside * (edge(first_ + std::int64_t(last) + 1) - low);
 }
+
+template class LogHistogram<8>;
+template class LogHistogram<10>;
 
 void Samples::clear() {
   values_.clear();
@@ -69,12 +73,12 @@ void Samples::spill(double value) {
 }
 
 void Samples::spread() {
-  constexpr int bits = 6;  // of 5,000 latencies, some tens share a bucket
+  using Coarse = LogHistogram<6>;  // of 5,000 latencies, some tens share a bucket
   const std::size_t count = values_.size();
   buckets_.resize(count);
   std::uint32_t first = std::numeric_limits<std::uint32_t>::max(), last = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const auto bucket = std::uint32_t(LogHistogram::place(values_[i], bits));
+    const auto bucket = std::uint32_t(Coarse::bucket(values_[i]));
     buckets_[i] = bucket;
     first = std::min(first, bucket);
     last = std::max(last, bucket);

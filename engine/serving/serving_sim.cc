@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "engine/serving/sequences/whole_moments.h"
-
 namespace engine {
 
 // ---- setting up -----------------------------------------------------------------------------------
@@ -23,7 +21,7 @@ void ServingSim::start(const ServingProblem& problem) {
                 .requests = problem.output.requests ? problem.request_rows : nullptr,
                 .gaps = problem.purpose == RunPurpose::figures ||
                         request_limit(problem.slo.itl).value < kNever,
-                .whole_times = problem.purpose != RunPurpose::neighbour});
+                .whole_times = problem.purpose != RunPurpose::few_figures});
   timeline_.reset(problem.output, problem.timeline_rows);
   referee_.start({.slo = &problem.slo, .purpose = problem.purpose, .capacity = problem.capacity});
   std::size_t replicas = 0, lanes = 0;
@@ -58,6 +56,9 @@ void ServingSim::start(const ServingProblem& problem) {
   compares_ = weighs_ || scales_ || fails_;
   keeps_turns_ = problem.before_event == nullptr;
   pipelines_ = keeps_turns_ && lanes > replicas;
+  const bool take_turns =
+      std::ranges::any_of(problem.pools, [](const PoolSetup& pool) { return pool.turns.any(); });
+  goes_on_ = keeps_turns_ && lanes == replicas && !(many_ || loads_ || in_sight_ || take_turns);
   // A group takes its turns as one: where it is the whole fleet, it is alone.
   const bool one_group = pools_.size() == 1 && pools_[0].groups.size() == 1;
   events_.reset(one_group ? 1 : replicas);
@@ -257,57 +258,11 @@ bool ServingSim::is_short(std::size_t& replica) {
   for (bool again = true; again;) {
     if (pipelines_ && !decode_on(index, next_event)) break;
     if (in_sight_ && only_takes_blocks(index, next_event)) break;
+    if (goes_on_ && replicas_[index].only_goes_on() && only_goes_on(index, next_event)) break;
     again = take_turn(index, next_event, source);
     if (again) begin_turn(index);
   }
   note(index);
-}
-
-bool ServingSim::only_takes_blocks(std::size_t index, double next_event) {
-  Replica& replica = replicas_[index];
-  for (;;) {
-    others_moved_ = false;
-    act(index, std::int32_t(index));
-    if (!replica.only_takes_blocks()) return false;
-    if (!keeps_turns_ || others_moved_ || !is_next(replica, next_event)) return true;
-    begin_turn(index);
-  }
-}
-
-void ServingSim::act(std::size_t replica, std::int32_t rank) {
-  Pool& pool = pools_[pool_of_[replica]];
-  if (!pool.common.tells_late) return;
-  acting_ = replica;
-  pool.store.tier.pass({moments_until(now_), rank});
-}
-
-void ServingSim::tell_uses(std::size_t index) {
-  Pool& pool = pools_[index];
-  for (std::size_t i = pool.first; i < pool.first + pool.count; ++i) {
-    if (i == acting_) {
-      replicas_[i].tell_no_more();
-    } else {
-      replicas_[i].tell_uses(now_);
-    }
-  }
-  pool.common.tells_late = false;
-  others_moved_ = true;
-  for (std::size_t i = pool.first; i < pool.first + pool.count; ++i) {
-    if (i == acting_) continue;
-    replicas_[i].tell_at_once(now_);
-    note(i);
-  }
-}
-
-bool ServingSim::decode_on(std::size_t index, double next_event) {
-  Replica& replica = replicas_[index];
-  const std::int64_t turns = replica.decode_on(std::min(next_event, interruption_));
-  if (turns == 0) return true;
-  charge(kWorkOfAnEvent * double(turns - 1));
-  now_ = replica.now();
-  if (!is_next(replica, next_event)) return false;
-  begin_turn(index);
-  return true;
 }
 
 [[gnu::always_inline]] inline bool ServingSim::take_turn(std::size_t index, double& next_event,

@@ -122,6 +122,8 @@ class ServingSim {
   // Steps of a replica that take blocks in sight of others, and nothing else (`Lane::take_next_blocks`). False where another
   // turn of its own comes next, and has begun.
   bool only_takes_blocks(std::size_t replica, double next_event);
+  // Parts of a stretch in which the same sequences decode on (`Lane::has_next_part`). Returns as the former.
+  bool only_goes_on(std::size_t replica, double next_event);
   // What a replica does now its pool's store hears of as of this moment, and at one moment in the order of ranks.
   void act(std::size_t replica, std::int32_t rank);
   // The store asks all but who acts for what they have used, and for what they use from now on at once.
@@ -311,7 +313,8 @@ class ServingSim {
   bool others_moved_ = false;     // and whether its turn has brought events of others forward
   bool keeps_turns_ = false;      // a turn may be followed by the next without a look elsewhere
   bool pipelines_ = false;        // likewise, and some replicas are pipelines
-  bool leaves_quietly_ = false;   // who departs from a replica changes nothing elsewhere
+  bool goes_on_ = false;  // likewise, and nothing else happens where a part of a stretch ends
+  bool leaves_quietly_ = false;  // who departs from a replica changes nothing elsewhere
   bool many_ = false;    // replicas, of a lane each: their memory is fetched anew at every turn
   bool caches_ = false;  // some pool keeps prefixes
   // Where that is so: whose turn is next, whose comes after it, and where the next request goes, as far as one can tell.

@@ -56,13 +56,23 @@ void StepTable::reset(const StepContext& context, const StepScale& scale,
     attention_.reset(context);
     adapters_.reset(context);
     for (DecodeBatch& batch : batches_) batch.steps = 0;
-    return;
+  } else {
+    forget_times();
+    inputs_ = std::move(inputs);
   }
+  line_of_cell_.clear();
+  lines_in_use_ = 0;
+  keeps_lines_ =
+      lines_recur_ && attention_.full() && !attention_.windowed() && !attention_.uneven();
+}
+
+void StepTable::forget_times() {
+  const StepContext& context = *context_;
   tokens_.forget(context);
   known_prompts_.forget();
   at_experts_index_.clear();
   at_experts_.clear();
-  attention_.forget(context, verification.queries);
+  attention_.forget(context, verification_.queries);
   adapters_.forget(context);
   batch_index_.clear();
   batches_.clear();
@@ -75,7 +85,6 @@ void StepTable::reset(const StepContext& context, const StepScale& scale,
     shared_launches_ = tokens_.at(tokens_.spot(Part::experts, some)).launches +
                        tokens_.at(Part::exchange, 2).launches;
   }
-  inputs_ = std::move(inputs);
 }
 
 void StepTable::add_batch(std::int64_t sequences) {
@@ -165,6 +174,14 @@ void StepTable::own_line(const Decodes& decodes, DecodeLine& line) {
   line.listing_slope = time_per_kv_token(context_->host).value * scale;
   line.proposing = line.proposing_slope = line.proposing_window_slope = 0;
   if (verification_.draft != nullptr) draft_.extend(decodes, line);
+}
+
+const DecodeLine& StepTable::add_line(std::size_t cell, const Decodes& decodes) {
+  if (cell >= line_of_cell_.size()) line_of_cell_.resize(cell + 1, nullptr);
+  if (lines_in_use_ == lines_.size()) lines_.emplace_back();
+  DecodeLine& line = lines_[lines_in_use_++];
+  own_line(decodes, line);
+  return *(line_of_cell_[cell] = &line);
 }
 
 void StepTable::count_chosen(DecodeLine line, double steps, double context_sum, double window_sum,

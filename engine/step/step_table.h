@@ -13,6 +13,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <vector>
@@ -81,6 +82,9 @@ struct DecodeLine {
   }
 };
 
+// Of no decodes at all.
+inline constexpr DecodeLine kNoLine;
+
 // What a line is for: `sequences` decodes that attend to `context` tokens in all, to `window` of
 // them in layers with a sliding window, and to `longest` in the longest sequence.
 struct Decodes {
@@ -148,10 +152,14 @@ class StepTable {
       own_line(decodes, line);
     }
   }
-  // The same, where `line` is what this table said last or nothing yet: step after step it is the same line.
-  void decode_line_again(const Decodes& decodes, DecodeLine& line) {
-    if (line.sequences == decodes.sequences && holds(line, decodes)) return;
-    decode_line(decodes, line);
+  // The same, where `last` is what this table said last, or no line: step after step it is the same one. What follows from a cell
+  // alone the table keeps until it is reset; anything else is said in `own`.
+  const DecodeLine& decode_line_again(const Decodes& decodes, const DecodeLine& last,
+                                      DecodeLine& own) {
+    if (last.sequences == decodes.sequences && holds(last, decodes)) return last;
+    if (keeps_lines_ && decodes.adapters == 0) return kept_line(decodes);
+    decode_line(decodes, own);
+    return own;
   }
   // Unequal contexts take longer than equal ones.
   bool uneven() const { return attention_.uneven(); }
@@ -243,6 +251,8 @@ class StepTable {
     double kv_tokens = 0;  // in the caches of its sequences, summed over steps
   };
 
+  // Those of another context follow.
+  void forget_times();
   std::int32_t batch_of(std::int64_t sequences) {
     const std::size_t place = std::size_t(sequences);
     if (place >= batch_index_.size() || batch_index_[place] < 0) add_batch(sequences);
@@ -258,6 +268,13 @@ class StepTable {
   // The line of the clock or the number of proposals that is chosen.
   void chosen_line(const Decodes& decodes, DecodeLine& line);
   void own_line(const Decodes& decodes, DecodeLine& line);
+  const DecodeLine& kept_line(const Decodes& decodes) {
+    const std::int32_t cell = attention_.cell_at(batch_of(decodes.sequences), decodes.context, {});
+    const bool known =
+        std::size_t(cell) < line_of_cell_.size() && line_of_cell_[std::size_t(cell)] != nullptr;
+    return known ? *line_of_cell_[std::size_t(cell)] : add_line(std::size_t(cell), decodes);
+  }
+  const DecodeLine& add_line(std::size_t cell, const Decodes& decodes);
   void count_chosen(DecodeLine line, double steps, double context_sum, double window_sum,
                     double seconds);
   // A step with prompts whose kernels are counted.
@@ -341,6 +358,12 @@ class StepTable {
   ClockLevels clocks_;
   bool clock_varies_ = false;
   bool lines_recur_ = false;  // they follow from the batch and its context, and nothing else
+  // Likewise, and no layer has a window: each cell of attention_ has one line; null: not yet. Lines stay where they are, and
+  // their memory stays from run to run.
+  bool keeps_lines_ = false;
+  std::vector<const DecodeLine*> line_of_cell_;
+  std::deque<DecodeLine> lines_;
+  std::size_t lines_in_use_ = 0;
   DraftLengths lengths_;
   double mixed_decodes_ = 0;  // sequences that decoded in steps with prompts
   double overlapped_ = 0;     // seconds of attention in these that other attention hid

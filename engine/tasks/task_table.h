@@ -30,6 +30,7 @@ struct TaskPoint {
   Scratch& scratch;
   NeighbourEffect beside = {};                 // another model on the same devices,
   DeploymentRole role = DeploymentRole::main;  // whose neighbour it is, or which is its neighbour
+  bool compared = false;                       // with how it fares beside that, and nothing else
 };
 
 struct TaskEntry {

@@ -49,6 +49,32 @@ TEST(NeighbourOverload, NobodyIsFasterBesideAnotherHoweverMuchComes) {
   EXPECT_GT(overloaded, 5);
 }
 
+// Two models with next to nothing to do slow nobody down: a row has all that the model does alone on its part, gaps between tokens
+// and whole times among it, though what is only compared has neither.
+TEST(NeighbourOverload, WhereNobodyIsSlowedDownARowHasAllFigures) {
+  for (const bool itl_is_limited : {false, true}) {
+    Scenario scenario = toys::scenario();
+    scenario.task = Task::serve;
+    scenario.load.rate = RequestsPerSecond{0.001};
+    scenario.load.requests = 100;
+    scenario.load.lengths = {.prompt = 200, .output = 40};
+    if (itl_is_limited) scenario.slo.itl.p95 = Seconds{1};
+    scenario.neighbour.present = true;
+    fill_roles(scenario);
+    scenario.sharing = {.mode = SharingMode::streams, .memory = 0.5};
+    Scenario alone = scenario;
+    alone.neighbour.present = false;
+    alone.device.memory_capacity = alone.device.memory_capacity * 0.5;
+    const Metrics shared = evaluate(scenario).metrics, expected = evaluate(alone).metrics;
+    EXPECT_EQ(shared.sharing_slowdown, 1);
+    EXPECT_GT(shared.itl_p95.value, 0);
+    EXPECT_EQ(shared.itl_p95, expected.itl_p95);
+    EXPECT_EQ(shared.e2e_p99, expected.e2e_p99);
+    EXPECT_EQ(shared.queue, expected.queue);
+    EXPECT_EQ(shared.tpot_p50, expected.tpot_p50);
+  }
+}
+
 // On multiprocessors of its own, a neighbour that has too much to do takes full steps, whoever waits for them: more requests change
 // nothing for the main model. And steps that read and write are on the memory's way no less than steps that only read.
 TEST(NeighbourOverload, OnItsOwnMultiprocessorsAFullNeighbourIsAFullNeighbour) {

@@ -11,8 +11,8 @@
 namespace engine {
 
 // What a run is for: a verdict on the SLO is enough for a search, and comes sooner. Of a neighbour rows have the times to first tokens
-// and per token, but neither gaps between tokens nor whole times.
-enum class RunPurpose : std::uint8_t { figures, verdict, neighbour };
+// and per token, and of a model alone nobody reads more to compare it: neither gaps between tokens nor whole times.
+enum class RunPurpose : std::uint8_t { figures, verdict, few_figures };
 
 // What a run tells about its load and its own figures.
 struct RunVerdict {

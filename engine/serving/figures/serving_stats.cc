@@ -78,6 +78,7 @@ void ServingStats::reset(const Setup& setup) {
   edges_.clear();
   segments_ = 1;
   segment_ = 0;
+  last_edge_ = -kNever;
   if (gaps_.empty()) gaps_.emplace_back();
   gaps_[0].lengths.clear();
   gaps_[0].sum = 0;
@@ -91,6 +92,7 @@ void ServingStats::reset(const Setup& setup) {
 void ServingStats::add_edge(double time) {
   new_edge_ = true;
   edges_.push_back(time);
+  last_edge_ = time - kSameMoment;
   ++segments_;
   if (gaps_.size() < segments_) gaps_.emplace_back();
   gaps_[segments_ - 1].lengths.clear();
@@ -303,26 +305,29 @@ namespace {
 
 // Step times rise (or fall) evenly along a stretch: find where they leave a bucket, not each one. Steps [first, end) count, each
 // `weight` times.
-template <class Step>
-[[gnu::always_inline]] inline void add_steps(LogHistogram& lengths, double first, double end,
+template <class Lengths, class Step>
+[[gnu::always_inline]] inline void add_steps(Lengths& lengths, double first, double end,
                                              double weight, Step step) {
   const double last = step(end - 1);
   const std::int64_t last_bucket = lengths.bucket(last);
   double i = first, value = step(first);
   std::int64_t bucket = lengths.bucket(value);
-  while (bucket != last_bucket) {
-    const double edge = lengths.edge(last > value ? bucket + 1 : bucket);
+  if (bucket == last_bucket) return lengths.add_to(bucket, (end - i) * weight);
+  const typename Lengths::Between counts = lengths.between(bucket, last_bucket);
+  const std::int64_t to_edge = last > value ? 1 : 0;
+  do {
+    const double edge = lengths.edge(bucket + to_edge);
     const double share = std::max(0.0, (edge - value) / (last - value));
     double next = std::min(i + 1 + double(std::int64_t(share * (end - 1 - i))), end - 1);
     // But for rounding it is found. A pace that is not plain makes steps of unequal height.
     while (next > i + 1 && lengths.bucket(step(next - 1)) != bucket) next -= 1;
     std::int64_t next_bucket;
     while ((next_bucket = lengths.bucket(value = step(next))) == bucket) next += 1;
-    lengths.add_to(bucket, (next - i) * weight);
+    counts.add_to(bucket, (next - i) * weight);
     i = next;
     bucket = next_bucket;
-  }
-  lengths.add_to(bucket, (end - i) * weight);
+  } while (bucket != last_bucket);
+  counts.add_to(bucket, (end - i) * weight);
 }
 
 }  // namespace

@@ -149,6 +149,7 @@ class ServingStats {
   // What is added next belongs to a step that began at this time.
   void step_began(double time) {
     segment_ = segments_ - 1;
+    if (time >= last_edge_) return;
     while (segment_ > 0 && time < edges_[segment_ - 1] - kSameMoment) --segment_;
   }
 
@@ -238,7 +239,7 @@ class ServingStats {
 
  private:
   struct Gaps {
-    LogHistogram lengths{8};
+    LogHistogram<8> lengths;
     double sum = 0;
   };
   // Long runs are summed up piece by piece, so that memory does not follow their length.
@@ -270,6 +271,7 @@ class ServingStats {
   std::vector<Gaps> gaps_;
   std::vector<double> edges_;
   std::size_t segments_ = 1, segment_ = 0;
+  double last_edge_ = -kNever;  // steps that began then or later belong to the last of them
   Gaps part_gaps_;
   bool new_edge_ = false;
   Summary sums_;

@@ -12,7 +12,7 @@ void Lane::reset(ReplicaState& replica) {
   replica_ = &replica;
   sequences_.reset(replica);
   stretch_.keep_pace(sequences_.set.pace());
-  stretch_.line = {};
+  stretch_.line = &kNoLine;
   free_since_ = start_ = 0;
   work_ = Work::none;
   end_ = kNever;
@@ -191,6 +191,16 @@ double Lane::held_with_states(double token_seconds, double seconds) const {
   return std::max(0.0, token_seconds - seconds * once_more) + states;
 }
 
+void Lane::log_stretch() const {
+  const PoolConstants& common = *replica_->common;
+  common.log->add({.role = common.role,
+                   .replica = replica_->number,
+                   .start = start_,
+                   .end = end_,
+                   .stretch = stretch_,
+                   .pace = *stretch_.pace});
+}
+
 void Lane::end_stretch() {
   ReplicaState& replica = *replica_;
   const PoolConstants& common = *replica.common;
@@ -199,14 +209,7 @@ void Lane::end_stretch() {
   if (!alone) ask_group();
   const double seconds = alone ? stretch_.lasts : end_ - start_;
   common.stats->step_began(start_);
-  if (alone && common.log != nullptr) {
-    common.log->add({.role = common.role,
-                     .replica = replica.number,
-                     .start = start_,
-                     .end = end_,
-                     .stretch = stretch_,
-                     .pace = *stretch_.pace});
-  }
+  if (alone && common.log != nullptr) log_stretch();
   replica.pool.take(sequences_.set.blocks_needed(stretch_.steps) - taken_);
   common.sums->peak(replica.pool.used());
   Stretch::Sums sums = stretch_.sums(double(sequences_.set.prompt_tokens()));

@@ -65,10 +65,10 @@ class alignas(64) Lane {
   // Begins what the policy says; with others it joins them, and begins when all have planned (`run_step`).
   void plan(double now);
   void run_step(const BatchShape& batch, double seconds);
-  // With others: its present stretch has another part, on another line, in which the same sequences decode on; and that
-  // part, from the end of this one on.
+  // Its present stretch has another part, on another line, in which the same sequences decode on; and that part, from the
+  // end of this one on.
   bool has_next_part() const {
-    return work_ == Work::stretch && left_ > 0 && replica_->landed.empty();
+    return left_ > 0 && work_ == Work::stretch && replica_->landed.empty();
   }
   void begin_next_part(double now);
   void end_part_at(double time);
@@ -156,7 +156,7 @@ class alignas(64) Lane {
     ReplicaState& replica = *replica_;
     const PoolConstants& common = *replica.common;
     const double drafting = work_ == Work::stretch
-                                ? stretch_.line.proposals(stretch_.context, stretch_.window)
+                                ? stretch_.line->proposals(stretch_.context, stretch_.window)
                                 : drafting_;
     replica.stage_free =
         now + stage_seconds(common.draft_place, double(common.lanes), end_ - now, drafting);
@@ -189,14 +189,14 @@ class alignas(64) Lane {
     stretch_.sequences = double(running().decoding);
     stretch_.growing = double(sequences_.set.filling());
     stretch_.from = running().step;
-    replica_->common->table->decode_line_again(
+    stretch_.line = &replica_->common->table->decode_line_again(
         {.sequences = running().decoding,
          .context = stretch_.context,
          .window = stretch_.window,
          .longest = replica_->common->uneven ? sequences_.set.longest() : 0,
          .adapters = sequences_.adapters.different(),
          .length = length_},
-        stretch_.line);
+        *stretch_.line, own_line_);
   }
   // The first step's blocks are gone from the start on: other lanes plan meanwhile.
   void take_first_blocks() {
@@ -218,7 +218,7 @@ class alignas(64) Lane {
   [[gnu::always_inline]] void count_steps(double count, const Stretch::Sums& sums, double seconds) {
     ReplicaState& replica = *replica_;
     const PoolConstants& common = *replica.common;
-    common.table->count_decode(stretch_.line, count, sums.context, sums.window, seconds);
+    common.table->count_decode(*stretch_.line, count, sums.context, sums.window, seconds);
     common.sums->ran(count, seconds, stretch_.sequences, tokens_held(sums.held_seconds, seconds));
     common.sums->adapter_steps += count * double(sequences_.adapters.different());
   }
@@ -237,12 +237,14 @@ class alignas(64) Lane {
     return replica_->common->front_end_seconds * stretch_.sequences * stretch_.pace->rate();
   }
   void stream_step();
+  [[gnu::noinline]] void log_stretch() const;
   void end_stretch();
   void cut(std::int64_t steps);
   // With others (lane_in_group.cc): its place among them, and its stretch with theirs.
   std::size_t member() const;
   void follow_group();
   double begin_part_in_group();
+  void begin_next_part_in_group(double now);
   void ask_group();
   void leave_group();
   // Steps of the present stretch: the fewest that last until `time`, and those that are over then.
@@ -291,6 +293,7 @@ class alignas(64) Lane {
   // first step ends the same gaps as theirs.
   double held_seconds_ = 0;
   bool goes_on_in_group_ = false;
+  DecodeLine own_line_;  // of the stretch, where the table does not keep it
   double drafting_ = 0;  // seconds of a step, in a pipeline
   std::int64_t saves_ =
       0;  // picoseconds that proposals save in each step, or would, where their length is picked

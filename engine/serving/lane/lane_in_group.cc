@@ -24,11 +24,7 @@ void Lane::follow_group() {
   replica_->group->follow(*this, member(), stretch_, held);
 }
 
-void Lane::begin_next_part(double now) {
-  end_ = now;
-  replica_->pool.pass(now);
-  end_stretch();
-  if (replica_->common->audit) sequences_.recount();
+void Lane::begin_next_part_in_group(double now) {
   find_line(now);
   goes_on_in_group_ = true;
   const double held = begin_part_in_group();

@@ -19,6 +19,16 @@ void Lane::split(double time) {
   cut(stretch_.steps_until(time));
 }
 
+void Lane::begin_next_part(double now) {
+  end_ = now;
+  replica_->pool.pass(now);
+  end_stretch();
+  if (replica_->common->audit) sequences_.recount();
+  if (replica_->group != nullptr) return begin_next_part_in_group(now);
+  free_since_ = now;
+  start_stretch(now);
+}
+
 void Lane::stop_at(double time) {
   if (work_ == Work::stretch && replica_->group != nullptr) {
     stretch_.steps = replica_->group->stop(member(), time);

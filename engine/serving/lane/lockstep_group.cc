@@ -66,7 +66,7 @@ void LockstepGroup::follow(Lane& lane, std::size_t member, const Stretch& stretc
   Follower& one = followers_[member];
   one.lane = &lane;
   one.stretch = &stretch;
-  one.sender = sender_of(stretch.line);
+  one.sender = sender_of(*stretch.line);
   one.follows = true;
   one.plain = stretch.plain;
   one.sequences = stretch.sequences;
@@ -90,7 +90,7 @@ void LockstepGroup::follow_on(std::size_t member, double held) {
 void LockstepGroup::begin_stretch(std::size_t member, double held) {
   Follower& one = followers_[member];
   const Stretch& stretch = *one.stretch;
-  const DecodeLine& line = stretch.line;
+  const DecodeLine& line = *stretch.line;
   one.is_due = false;
   one.from = taken_;
   one.due = taken_ + stretch.steps;

@@ -14,7 +14,7 @@
 namespace engine {
 
 struct Stretch {
-  DecodeLine line;
+  const DecodeLine* line = &kNoLine;
   double context = 0;    // tokens attended to in the first step ...
   double window = 0;     // ... and in layers with a sliding window
   double sequences = 0;  // context grows by as many a token
@@ -38,16 +38,16 @@ struct Stretch {
   // `filling`.
   void begin(double now, std::int64_t most, double filling) {
     start = now;
-    const double busy = line.device(context, window) + line.added;
-    const double above = busy - line.least;
+    const double busy = line->device(context, window) + line->added;
+    const double above = busy - line->least;
     on_floor = above <= 0;
-    const double device_rise = line.slope * sequences + line.window_slope * growing;
+    const double device_rise = line->slope * sequences + line->window_slope * growing;
     const double proposals_rise =
-        line.proposing_slope * sequences + line.proposing_window_slope * growing;
-    const double waiting_rise = line.listing_slope * sequences + proposals_rise;
+        line->proposing_slope * sequences + line->proposing_window_slope * growing;
+    const double waiting_rise = line->listing_slope * sequences + proposals_rise;
     rise = on_floor ? waiting_rise : device_rise + waiting_rise;
     even = rise == 0;
-    first_step = line.after_proposals(busy, context, window);
+    first_step = line->after_proposals(busy, context, window);
     take(most > 1 ? steps_on_line(most, above, device_rise, filling) : 1);
   }
   // The same, where others take the steps, too: when they begin, how long they take and who sets the pace is known to them.
@@ -59,7 +59,7 @@ struct Stretch {
   // One step, of which nobody asks where its line goes.
   void begin_single(double now) {
     start = now;
-    first_step = lasts = line.step(context, window);
+    first_step = lasts = line->step(context, window);
     rise = 0;
     even = true;
     steps = 1;
@@ -127,9 +127,9 @@ struct Stretch {
   std::int64_t steps_on_line(std::int64_t most, double above, double device_rise,
                              double filling) const {
     double made = plain ? double(most) : double(most) * double(pace->most());
-    made = std::min(made, (line.context_end - context) / sequences);
+    made = std::min(made, (line->context_end - context) / sequences);
     if (growing > 0) {
-      made = std::min(made, (line.window_end - window) / growing);
+      made = std::min(made, (line->window_end - window) / growing);
       made = std::min(made, filling);
     }
     if (on_floor && device_rise > 0) made = std::min(made, std::floor(-above / device_rise) + 1);

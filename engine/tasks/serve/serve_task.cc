@@ -337,11 +337,11 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
     if (problem) return refuse(problem->reason_class, std::move(problem->text));
   }
   RunPlan plan = run_plan(scenario.load, level, trace, pools.settling());
-  const bool neighbour = point.role == DeploymentRole::neighbour;
+  const bool few_figures = point.compared || point.role == DeploymentRole::neighbour;
   simulate(setting,
            {.level = level,
             .plan = plan,
-            .purpose = neighbour ? RunPurpose::neighbour : RunPurpose::figures,
+            .purpose = few_figures ? RunPurpose::few_figures : RunPurpose::figures,
             .rows = &outcome},
            sim);
   if (sim.stuck() > 0) {

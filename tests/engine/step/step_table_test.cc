@@ -5,8 +5,10 @@
 #include <array>
 #include <bit>
 
+#include "engine/deploy.h"
 #include "engine/evaluate.h"
 #include "tests/support/random_load.h"
+#include "tests/support/toys.h"
 
 namespace engine {
 namespace {
@@ -42,6 +44,42 @@ TEST(StepTable, RowsDoNotDependOnWhoUsedTheTableBefore) {
     evaluate_after(scratch, toys::random_case(number + 1000).scenario, made.resources);
     EXPECT_EQ(evaluate_after(scratch, made.scenario, made.resources).kernels, alone.kernels)
         << number;
+  }
+}
+
+// A line that is kept, or goes on, is the one that is said anew: also in a run at another pace, whatever was kept in the one before,
+// and where layers have a window.
+TEST(StepTable, ALineIsTheSameWhetherItWasKeptOrNot) {
+  for (const std::int64_t window : {0, 64}) {
+    Scenario scenario = toys::scenario();
+    scenario.model.window = window;
+    const Fabric fabric = fabric_of(scenario.cluster, scenario.device);
+    const ModelShard shard = shard_of(scenario.model, scenario.parallel, scenario.quant);
+    const StepContext context{scenario.device, fabric, shard, scenario.host};
+    StepTable table;
+    double first_fixed = 0;
+    for (const double scale : {1.0, 1.5}) {
+      table.reset(context, {scale, scale, scale});
+      const DecodeLine* last = &kNoLine;
+      DecodeLine own, anew;
+      // The second time all lines are known.
+      for (int i = 0; i < 400; ++i) {
+        const std::int64_t sequences = 1 + (i % 200) / 20;
+        const double tokens = double(sequences) * double(3 + 17 * (i % 20));
+        const Decodes decodes{.sequences = sequences,
+                              .context = tokens,
+                              .window = std::min(tokens, 64.0 * double(sequences))};
+        last = &table.decode_line_again(decodes, *last, own);
+        table.decode_line(decodes, anew);
+        ASSERT_EQ(last->sequences, sequences) << i;
+        ASSERT_EQ(last->cell, anew.cell) << i;
+        ASSERT_EQ(last->context_end, anew.context_end) << i;
+        ASSERT_EQ(last->step(tokens, decodes.window), anew.step(tokens, decodes.window)) << i;
+        ASSERT_EQ(last->device(0, 0), anew.device(0, 0)) << i;
+      }
+      if (scale == 1) first_fixed = anew.fixed;
+      EXPECT_EQ(anew.fixed, first_fixed * scale);
+    }
   }
 }
 
