@@ -20,6 +20,7 @@
 #include "engine/serving/figures/saturation.h"
 #include "engine/serving/figures/serving_rows.h"
 #include "engine/step/kernel_row.h"
+#include "engine/tasks/array_figures.h"
 #include "engine/tasks/image_figures.h"
 #include "engine/tasks/request/retrieval_figures.h"
 #include "engine/tasks/serve/fleet_figures.h"
@@ -52,7 +53,8 @@ enum class FigureGroup : std::uint8_t {
   speculation,
   sharing,
   images,
-  retrieval
+  retrieval,
+  array
 };
 
 // All figures of a point: doubles one after another, in the order of the groups.
@@ -66,7 +68,8 @@ struct Metrics : TimeFigures,
                  FleetFigures,
                  SharingFigures,
                  ImageFigures,
-                 RetrievalFigures {
+                 RetrievalFigures,
+                 ArrayFigures {
   template <class Self, class Visit>
   static void groups(Self& self, Visit&& visit) {
     visit(FigureGroup::time, [&](auto&& each) { TimeFigures::fields(self, each); });
@@ -80,6 +83,7 @@ struct Metrics : TimeFigures,
     visit(FigureGroup::sharing, [&](auto&& each) { SharingFigures::fields(self, each); });
     visit(FigureGroup::images, [&](auto&& each) { ImageFigures::fields(self, each); });
     visit(FigureGroup::retrieval, [&](auto&& each) { RetrievalFigures::fields(self, each); });
+    visit(FigureGroup::array, [&](auto&& each) { ArrayFigures::fields(self, each); });
   }
 
   template <class Self, class Visit>
@@ -87,11 +91,11 @@ struct Metrics : TimeFigures,
     groups(self, [&visit](FigureGroup, auto&& group) { group(visit); });
   }
 };
-static_assert(sizeof(Metrics) == sizeof(TimeFigures) + sizeof(RateFigures) + sizeof(MemoryFigures) +
-                                     sizeof(PriceFigures) + sizeof(ServingFigures) +
-                                     sizeof(TrainFigures) + sizeof(SpeculationFigures) +
-                                     sizeof(FleetFigures) + sizeof(SharingFigures) +
-                                     sizeof(ImageFigures) + sizeof(RetrievalFigures),
+static_assert(sizeof(Metrics) ==
+                  sizeof(TimeFigures) + sizeof(RateFigures) + sizeof(MemoryFigures) +
+                      sizeof(PriceFigures) + sizeof(ServingFigures) + sizeof(TrainFigures) +
+                      sizeof(SpeculationFigures) + sizeof(FleetFigures) + sizeof(SharingFigures) +
+                      sizeof(ImageFigures) + sizeof(RetrievalFigures) + sizeof(ArrayFigures),
               "figures are doubles and nothing else");
 
 constexpr std::size_t kFigures = sizeof(Metrics) / sizeof(double);

@@ -9,6 +9,7 @@
 #include "engine/base/units.h"
 #include "engine/hardware/dtype.h"
 #include "engine/hardware/link.h"
+#include "engine/hardware/systolic_array.h"
 
 namespace engine {
 
@@ -60,6 +61,7 @@ struct Device {
   Link scale_out;
   Link host_link;
   bool peer_access = true;
+  SystolicArray array;
   Watts idle_power;
   Watts power_limit;
   Watts busy_power;
@@ -115,6 +117,11 @@ struct Device {
           "devices reach one another's memory over the bus; false: what they send goes through the "
           "host's memory, as with GeForce cards",
           any_value);
+    visit(
+        "array", self.array,
+        "a grid of multipliers on each multiprocessor that does matrix products, for accelerators "
+        "of one's own design",
+        any_value);
     visit("idle_power", self.idle_power, "board power when nothing runs", non_negative.neither());
     visit("power_limit", self.power_limit, "board power limit", non_negative.faster());
     visit("busy_power", self.busy_power,

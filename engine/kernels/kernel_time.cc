@@ -1,5 +1,6 @@
 #include "engine/kernels/kernel_time.h"
 
+#include "engine/kernels/array.h"
 #include "engine/kernels/kernel_models.h"
 
 namespace engine {
@@ -7,6 +8,9 @@ namespace engine {
 // A new alternative of Op does not compile until kernel_models.h has its time.
 KernelTime kernel_time(Family family, const Op& op, const Device& device,
                        const Calibration* calibration) {
+  if (device.array.on()) [[unlikely]] {
+    if (const auto call = array_call(op, device)) return array_time(*call, device);
+  }
   const KernelContext context{family, device, calibration};
   return std::visit([&context](const auto& call) { return time_of(call, context); }, op);
 }

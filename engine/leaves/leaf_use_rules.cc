@@ -350,11 +350,11 @@ std::vector<LeafUse> role_uses() {
 std::vector<LeafUse> leaf_use_rules() {
   std::vector<LeafUse> uses;
   for (const auto part :
-       {task_uses,        state_uses,   role_uses,     link_uses,     expert_uses,
-        speculation_uses, draft_uses,   unused,        step_uses,     arrival_uses,
-        request_uses,     serving_uses, replica_uses,  fleet_uses,    training_layout_uses,
-        attention_uses,   tier_uses,    training_uses, rollout_uses,  neighbour_uses,
-        adapter_uses,     clock_uses,   image_uses,    retrieval_uses}) {
+       {task_uses,        state_uses,   role_uses,     link_uses,    expert_uses,
+        speculation_uses, draft_uses,   unused,        step_uses,    arrival_uses,
+        request_uses,     serving_uses, replica_uses,  fleet_uses,   training_layout_uses,
+        attention_uses,   tier_uses,    training_uses, rollout_uses, neighbour_uses,
+        adapter_uses,     clock_uses,   image_uses,    array_uses,   retrieval_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

@@ -27,6 +27,7 @@ std::vector<LeafUse> neighbour_uses();
 std::vector<LeafUse> adapter_uses();
 std::vector<LeafUse> clock_uses();
 std::vector<LeafUse> image_uses();
+std::vector<LeafUse> array_uses();
 std::vector<LeafUse> retrieval_uses();
 
 }  // namespace engine

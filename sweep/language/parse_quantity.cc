@@ -18,7 +18,8 @@ struct Prefix {
   double factor = 1;
 };
 constexpr Prefix kNoPrefix[] = {{"", 0}};
-constexpr Prefix kSmall[] = {{"n", -9}, {"u", -6}, {"\u00b5", -6}, {"\u03bc", -6}, {"m", -3}};
+constexpr Prefix kSmall[] = {{"p", -12},     {"n", -9},      {"u", -6},
+                             {"\u00b5", -6}, {"\u03bc", -6}, {"m", -3}};
 constexpr Prefix kLarge[] = {{"k", 3},  {"K", 3},  {"M", 6}, {"G", 9},
                              {"T", 12}, {"P", 15}, {"E", 18}};
 constexpr Prefix kBinary[] = {

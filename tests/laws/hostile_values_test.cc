@@ -72,6 +72,8 @@ std::vector<Scenario> bases() {
   images.task = Task::classify;
   images.model.network = "conv 8 from 3 side 32 kernel 3 stride 2, conv 8 groups 8, linear 10";
   all.push_back(images);
+  images.device.array = {.rows = 16, .columns = 16};
+  all.push_back(images);
   all.push_back(served());
   Scenario closed = served();
   closed.load.arrivals = ArrivalKind::closed;

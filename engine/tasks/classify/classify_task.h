@@ -15,9 +15,9 @@ void run_classify(const TaskPoint& point, Outcome& outcome);
 std::string classify_headline(const Scenario& scenario);
 
 constexpr std::string_view kClassifySections[] = {"classify"};
-constexpr FigureGroup kClassifyFigures[] = {FigureGroup::time, FigureGroup::rates,
+constexpr FigureGroup kClassifyFigures[] = {FigureGroup::time,   FigureGroup::rates,
                                             FigureGroup::memory, FigureGroup::price,
-                                            FigureGroup::images};
+                                            FigureGroup::images, FigureGroup::array};
 
 constexpr TaskEntry classify_task() {
   return {

@@ -7,6 +7,7 @@
 #include "engine/feasibility.h"
 #include "engine/step/interval.h"
 #include "engine/step/step_time.h"
+#include "engine/tasks/report_array.h"
 #include "engine/tasks/report_speculation.h"
 
 namespace engine {
@@ -54,6 +55,13 @@ std::optional<Refusal> adapter_problem(const StepShape& step, const LoraSettings
   return std::nullopt;
 }
 
+void report_grids(const TaskPoint& point, const BatchShape& batch, Metrics& metrics) {
+  OpList ops;
+  token_ops(point.main.shard, batch, ops);
+  attention_ops(point.main.shard, batch, ops);
+  report_array(ops, point.scenario.device, metrics);
+}
+
 }  // namespace
 
 std::optional<Refusal> step_problem(const Scenario& scenario) {
@@ -97,6 +105,7 @@ void run_step(const TaskPoint& point, Outcome& outcome) {
   batch.adapters = step.adapters;
   StepTime time = step_time(batch, point.main.context(point.work),
                             decode ? Phase::decode : Phase::prefill, &outcome.kernels);
+  if (point.scenario.device.array.on()) report_grids(point, batch, outcome.metrics);
   const double made = double(step.batch) * (point.draft == nullptr ? 1 : point.draft->expected);
   TokenCounts tokens{.prompt = decode ? 0 : double(batch.tokens()),
                      .generated = made,

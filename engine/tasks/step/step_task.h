@@ -12,9 +12,9 @@ void run_step(const TaskPoint& point, Outcome& outcome);
 std::string step_headline(const Scenario& scenario);
 
 constexpr std::string_view kStepSections[] = {"step"};
-constexpr FigureGroup kStepFigures[] = {FigureGroup::time,        FigureGroup::rates,
-                                        FigureGroup::memory,      FigureGroup::price,
-                                        FigureGroup::speculation, FigureGroup::sharing};
+constexpr FigureGroup kStepFigures[] = {
+    FigureGroup::time,        FigureGroup::rates,   FigureGroup::memory, FigureGroup::price,
+    FigureGroup::speculation, FigureGroup::sharing, FigureGroup::array};
 
 constexpr TaskEntry step_task() {
   return {.task = Task::step,

@@ -1,0 +1,26 @@
+// Matrix products on a grid of multipliers (device.array): cycles by how often it is filled, and traffic by level.
+#pragma once
+
+#include <optional>
+
+#include "engine/hardware/device.h"
+#include "engine/kernels/kernel_time.h"
+#include "engine/model/op.h"
+
+namespace engine {
+
+struct ArrayCall {
+  double cycles = 0;  // of the grids, which work side by side
+  double multiplies = 0;
+  Bytes buffer;  // between grids and buffer
+  Bytes memory;  // between buffer and memory
+  Bytes cold;    // of that: in any case
+};
+
+// Of one call; nothing: the grids do not do it (passes, copies, experts).
+std::optional<ArrayCall> array_call(const Op& op, const Device& device);
+
+// Grids, buffer and memory work at the same time.
+KernelTime array_time(const ArrayCall& call, const Device& device);
+
+}  // namespace engine
