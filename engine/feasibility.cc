@@ -43,6 +43,14 @@ Problem format_problem(const Deployment& deployment) {
                  "the device has no 16-bit matrix arithmetic, which attention and logits need"};
 }
 
+Problem grid_problem(const SystolicArray& array) {
+  if ((array.rows > 0) == (array.columns > 0)) return std::nullopt;
+  return Refusal{ReasonClass::format,
+                 fmt::format("a grid of {} rows and {} columns multiplies nothing: state both "
+                             "device.array.rows and device.array.columns, or neither",
+                             array.rows, array.columns)};
+}
+
 Problem cluster_problem(double devices, const Fabric& fabric) {
   if (fabric.most_devices == 0 || devices <= double(fabric.most_devices)) return std::nullopt;
   return Refusal{ReasonClass::cluster,
@@ -55,6 +63,7 @@ std::optional<Refusal> feasibility_problem(const Deployment& deployment, const F
                                            double copies) {
   if (auto problem = split_problem(deployment)) return problem;
   if (auto problem = format_problem(deployment)) return problem;
+  if (auto problem = grid_problem(deployment.device.array)) return problem;
   if (auto problem = cluster_problem(devices_of(deployment, copies), fabric)) return problem;
   return links_problem(deployment.parallel, fabric);
 }

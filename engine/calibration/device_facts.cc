@@ -28,6 +28,8 @@ void each_fact(Self& self, const std::string& prefix, const Visit& visit) {
     } else if constexpr (std::is_same_v<Member, std::string>) {
       // The generation decides which parameters speak for a device.
       if (name == "architecture") visit(full, member);
+    } else if constexpr (std::is_same_v<Member, SystolicArray>) {
+      // Products on grids are not fitted.
     } else {
       visit(full, member);
     }

@@ -3,21 +3,24 @@
 #include <algorithm>
 
 #include "engine/base/rounding.h"
+#include "engine/kernels/power.h"
+#include "engine/kernels/traffic.h"
 
 namespace engine {
 namespace {
 
-// C[m, n] = A[m, k] W[k, n], `groups` times over; bytes of one value of each.
+// C[m, n] = A[m, k] W[k, n], `groups` times over, each with weights of its own.
 struct GridProduct {
   double m, n, k, groups;
-  double input_bytes, weight_bytes, output_bytes;
+  double input_bytes, weight_bytes, output_bytes;  // of one value
+  double input_held;  // bytes of a group's input in the buffer; filters that overlap share values
 };
 
 constexpr double kSumBytes = 4;  // of a sum that is not finished
 
-// Fills of a grid and cycles of each: two ways in, one way out, and what passes (Samajdar et al., "A Systematic Methodology for
+// Fills of a grid, and cycles of each: two ways in, one way out, and what passes (Samajdar et al., "A Systematic Methodology for
 // Characterizing Scalability of DNN Accelerators using SCALE-Sim", 2020, equation 4).
-void add_cycles(const GridProduct& product, const Device& device, ArrayCall& call) {
+double cycles_of(const GridProduct& product, const Device& device) {
   const SystolicArray& array = device.array;
   const bool weights_stay = array.dataflow == Dataflow::weight_stationary;
   const double along_rows = weights_stay ? product.k : product.m;
@@ -25,35 +28,74 @@ void add_cycles(const GridProduct& product, const Device& device, ArrayCall& cal
   const double rows = double(array.rows), columns = double(array.columns);
   const double fills = product.groups * whole_up(along_rows / rows) * whole_up(product.n / columns);
   const double turns = whole_up(fills / double(device.multiprocessors));
-  call.cycles += turns * (2 * rows + columns + passing - 2);
+  return turns * (2 * rows + columns + passing - 2);
 }
 
-// Inputs pass once for each strip of columns. Weights are loaded once where they stay, else once for each strip of rows; sums that lie
-// in the grid are written once, others after each fill along the inner dimension, and read for the next.
-void add_buffer(const GridProduct& product, const SystolicArray& array, ArrayCall& call) {
+// Inputs pass once for each strip of columns. Weights are loaded once where they stay, else once for each strip of rows. Sums that
+// stay are written once; others after each fill along the inner dimension, and read for the next.
+Bytes buffer_traffic(const GridProduct& product, const SystolicArray& array) {
   const bool weights_stay = array.dataflow == Dataflow::weight_stationary;
   const double rows = double(array.rows);
   const double inputs = product.m * product.k * whole_up(product.n / double(array.columns));
   const double weights = product.k * product.n * (weights_stay ? 1 : whole_up(product.m / rows));
   const double parts = weights_stay ? whole_up(product.k / rows) : 1;
   const double outputs = product.m * product.n;
-  call.buffer +=
-      Bytes{product.groups * (inputs * product.input_bytes + weights * product.weight_bytes +
-                              outputs * (product.output_bytes + 2 * (parts - 1) * kSumBytes))};
+  return Bytes{product.groups * (inputs * product.input_bytes + weights * product.weight_bytes +
+                                 outputs * (product.output_bytes + 2 * (parts - 1) * kSumBytes))};
 }
 
-ArrayCall call_of(const GridProduct& product, const Device& device) {
-  ArrayCall call;
-  call.multiplies = product.groups * product.m * product.n * product.k;
-  add_cycles(product, device, call);
-  add_buffer(product, device.array, call);
-  return call;
+double beyond(double bytes, double room) { return std::max(0.0, bytes - room); }
+
+// Lengths cut into strips: all but the last are whole.
+struct Strips {
+  Strips(double length, double whole)
+      : count(whole_up(length / whole)),
+        widest(std::min(length, whole)),
+        last(length - (count - 1) * whole) {}
+  // What of all strips a buffer has no room for, of which it holds one at a time.
+  double beyond_room(double bytes_per_length, double room) const {
+    return (count - 1) * beyond(widest * bytes_per_length, room) +
+           beyond(last * bytes_per_length, room);
+  }
+  double count, widest, last;
+};
+
+// What comes from memory again, since the buffer does not hold it until it is used again. Where weights stay, strips of columns come one
+// after the other: a strip's sums have the first place in the buffer, then the inputs of all strips. Where sums stay, strips of
+// rows come one after the other: a strip's inputs have the first place, then the weights of all strips.
+double fetched_again(const GridProduct& product, const Device& device) {
+  const SystolicArray& array = device.array;
+  const double room = device.l2_capacity.value;
+  const Strips columns(product.n, double(array.columns));
+  if (array.dataflow == Dataflow::weight_stationary) {
+    const double parts = whole_up(product.k / double(array.rows));
+    const double sums = product.m * kSumBytes;  // of a column
+    const double left = parts > 1 ? beyond(room, columns.widest * sums) : room;
+    return 2 * (parts - 1) * columns.beyond_room(sums, room) +
+           (columns.count - 1) * beyond(product.input_held, left);
+  }
+  const Strips rows(product.m, double(array.rows));
+  const double row = product.input_held / product.m;
+  const double weights = product.k * product.n * product.weight_bytes;
+  const double left = columns.count > 1 ? beyond(room, rows.widest * row) : room;
+  return (columns.count - 1) * rows.beyond_room(row, room) +
+         (rows.count - 1) * beyond(weights, left);
+}
+
+ArrayCall on_chip(const GridProduct& product, const Device& device) {
+  const double multiplies = product.groups * product.m * product.n * product.k;
+  return {.cycles = cycles_of(product, device),
+          .multiplies = multiplies,
+          .useful = Flops{2 * multiplies},
+          .buffer = buffer_traffic(product, device.array)};
 }
 
 // Activations that the buffer holds stay there from kernel to kernel.
-ArrayCall with_memory(ArrayCall call, double cold, double activations, const Device& device) {
-  call.cold = Bytes{cold};
-  call.memory = Bytes{cold + std::max(0.0, activations - device.l2_capacity.value)};
+ArrayCall whole_call(const GridProduct& product, double activations, const Device& device) {
+  ArrayCall call = on_chip(product, device);
+  call.cold = Bytes{product.groups * product.k * product.n * product.weight_bytes};
+  call.memory = call.cold + Bytes{beyond(activations, device.l2_capacity.value) +
+                                  product.groups * fetched_again(product, device)};
   return call;
 }
 
@@ -61,50 +103,43 @@ struct Caller {
   using Call = std::optional<ArrayCall>;
   const Device& device;
 
-  Call operator()(const Gemm& op) const {
-    const double m = double(op.m), n = double(op.n), k = double(op.k), batch = double(op.batch);
-    const double input = bytes_of(op.activations);
-    const GridProduct product{m, n, k, batch, input, bytes_of(op.weights), 2};
-    return with_memory(call_of(product, device), batch * stored_bytes(n * k, op.weights, op.group),
-                       batch * (m * k * input + m * n * 2), device);
-  }
-
+  Call operator()(const Gemm& op) const { return product_of(double(op.m), double(op.batch), op); }
   Call operator()(const GroupedGemm& op) const {
-    const double n = double(op.n), k = double(op.k), input = bytes_of(op.activations);
-    const GridProduct product{op.rows / op.touched, n, k, op.touched, input,
-                              bytes_of(op.weights), 2};
-    return with_memory(call_of(product, device),
-                       op.touched * stored_bytes(n * k, op.weights, op.group),
-                       op.rows * (k * input + n * 2), device);
+    return product_of(op.rows / op.touched, op.touched, op);
   }
 
   Call operator()(const ImageConvolution& op) const {
-    const double n = double(op.n), k = double(op.k), groups = double(op.groups);
-    const double value = bytes_of(op.activations);
-    const GridProduct product{op.rows, n, k, groups, value, bytes_of(op.weights), value};
-    return with_memory(call_of(product, device), groups * stored_bytes(n * k, op.weights, op.group),
-                       (op.values_in + op.values_out) * value, device);
+    const double value = bytes_of(op.activations), groups = double(op.groups);
+    return whole_call({.m = op.rows,
+                       .n = double(op.n),
+                       .k = double(op.k),
+                       .groups = groups,
+                       .input_bytes = value,
+                       .weight_bytes = stored_bytes(1, op.weights, op.group),
+                       .output_bytes = value,
+                       .input_held = op.values_in / groups * value},
+                      (op.values_in + op.values_out) * value, device);
   }
 
-  // Scores, and values weighted by them, of each head. A mask saves a grid nothing.
   Call operator()(const AttentionPrefill& op) const {
     const double sequences = double(op.sequences);
-    return attention({.m = op.tokens / sequences,
-                      .keys = op.kv_tokens / sequences,
-                      .groups = sequences * double(op.heads),
-                      .cold = op.kv_tokens * double(op.kv_heads * (op.key_dim + op.value_dim)),
-                      .kv = bytes_of(op.kv)},
-                     double(op.key_dim), double(op.value_dim));
+    Heads heads{.queries = op.tokens / sequences * double(op.heads) / double(op.kv_heads),
+                .keys = op.kv_tokens / sequences,
+                .groups = sequences * double(op.kv_heads),
+                .pairs = op.pairs * double(op.heads),
+                .cached_values = double(op.key_dim + op.value_dim)};
+    if (op.backward) heads.products = 2.5;
+    return attention(heads, op);
   }
   Call operator()(const AttentionDecode& op) const {
     const double sequences = double(op.sequences);
-    const double stored = double(op.values_in_keys ? op.key_dim : op.key_dim + op.value_dim);
-    return attention({.m = double(op.queries * op.heads) / double(op.kv_heads),
-                      .keys = op.kv_tokens / sequences,
-                      .groups = sequences * double(op.kv_heads),
-                      .cold = op.kv_tokens * double(op.kv_heads) * stored,
-                      .kv = bytes_of(op.kv)},
-                     double(op.key_dim), double(op.value_dim));
+    return attention(
+        {.queries = double(op.queries) * double(op.heads) / double(op.kv_heads),
+         .keys = op.kv_tokens / sequences,
+         .groups = sequences * double(op.kv_heads),
+         .pairs = op.pairs() * double(op.heads),
+         .cached_values = double(op.values_in_keys ? op.key_dim : op.key_dim + op.value_dim)},
+        op);
   }
 
   template <class Other>
@@ -113,40 +148,72 @@ struct Caller {
   }
 
  private:
+  template <class Product>
+  ArrayCall product_of(double m, double groups, const Product& op) const {
+    const double n = double(op.n), k = double(op.k), input = bytes_of(op.activations);
+    constexpr double output = 2;
+    return whole_call({.m = m,
+                       .n = n,
+                       .k = k,
+                       .groups = groups,
+                       .input_bytes = input,
+                       .weight_bytes = stored_bytes(1, op.weights, op.group),
+                       .output_bytes = output,
+                       .input_held = m * k * input},
+                      groups * m * (k * input + n * output), device);
+  }
+
+  // Queries of all heads that share keys pass together.
   struct Heads {
-    double m, keys, groups;
-    double cold;  // values of keys and values
-    double kv;    // bytes of one
+    double queries, keys, groups;
+    double pairs;          // of a query of a head and a key that the mask leaves
+    double cached_values;  // of a key and its value
+    double products = 1;   // times scores, and values weighted by them
   };
-  ArrayCall attention(const Heads& heads, double key_dim, double value_dim) const {
+  // A mask saves a grid nothing. Scores are made and used in pieces that the buffer holds.
+  template <class Attention>
+  ArrayCall attention(const Heads& heads, const Attention& op) const {
     constexpr double value = 2;
-    const double m = heads.m, keys = heads.keys;
-    ArrayCall both = call_of({m, keys, key_dim, heads.groups, value, heads.kv, value}, device);
-    const ArrayCall weighted =
-        call_of({m, value_dim, keys, heads.groups, value, heads.kv, value}, device);
-    both.cycles += weighted.cycles;
-    both.multiplies += weighted.multiplies;
-    both.buffer += weighted.buffer;
-    const double activations = heads.groups * m * (key_dim + value_dim) * value;
-    return with_memory(both, heads.cold * heads.kv, activations, device);
+    const double key_dim = double(op.key_dim), value_dim = double(op.value_dim);
+    const double kv = bytes_of(op.kv);
+    const GridProduct scores{.m = heads.queries,
+                             .n = heads.keys,
+                             .k = key_dim,
+                             .groups = heads.groups,
+                             .input_bytes = value,
+                             .weight_bytes = kv,
+                             .output_bytes = value};
+    GridProduct weighted = scores;
+    weighted.n = value_dim;
+    weighted.k = heads.keys;
+    const ArrayCall first = on_chip(scores, device), second = on_chip(weighted, device);
+    const Bytes cached{heads.groups * heads.keys * heads.cached_values * kv};
+    const double activations = heads.groups * heads.queries * (key_dim + value_dim) * value;
+    return {.cycles = heads.products * (first.cycles + second.cycles),
+            .multiplies = heads.products * (first.multiplies + second.multiplies),
+            .useful = Flops{heads.products * 2 * heads.pairs * (key_dim + value_dim)},
+            .buffer = heads.products * (first.buffer + second.buffer),
+            .memory = cached + Bytes{beyond(activations, device.l2_capacity.value)},
+            .cold = cached};
   }
 };
 
 }  // namespace
 
 std::optional<ArrayCall> array_call(const Op& op, const Device& device) {
-  return std::visit(Caller{device}, op);
+  auto call = std::visit(Caller{device}, op);
+  const FlopsPerSecond peak = matrix_peak_of(op, device);
+  if (call && peak.value > 0) call->at_peak = call->useful / peak;
+  return call;
 }
 
 KernelTime array_time(const ArrayCall& call, const Device& device) {
-  KernelTime time{.compute = Seconds{call.cycles / device.clock.value},
+  KernelTime time{.compute = std::max(call.at_peak, Seconds{call.cycles / device.clock.value}),
                   .memory = call.memory / device.memory_bandwidth,
+                  .l2 = call.buffer / cache_rate(device),
                   .launch = device.launch_latency,
-                  .flops = Flops{2 * call.multiplies},
+                  .flops = call.useful,
                   .bytes = call.memory};
-  if (device.l2_bandwidth.value > 0) {
-    time.l2 = call.buffer / (device.l2_bandwidth * device.on_chip_scale());
-  }
   const Seconds work = std::max({time.compute, time.memory, time.l2});
   time.time = time.launch + work;
   time.least = std::max(time.compute, call.cold / device.memory_bandwidth);

@@ -12,12 +12,15 @@ namespace engine {
 struct ArrayCall {
   double cycles = 0;  // of the grids, which work side by side
   double multiplies = 0;
+  Flops useful;  // without those that a mask makes vain
+  Seconds
+      at_peak;  // of what is useful, in the format's peak, which a device may state lower than its grids allow
   Bytes buffer;  // between grids and buffer
   Bytes memory;  // between buffer and memory
   Bytes cold;    // of that: in any case
 };
 
-// Of one call; nothing: the grids do not do it (passes, copies, experts).
+// Of one call; nothing: the grids do not do it (passes, copies, routed experts).
 std::optional<ArrayCall> array_call(const Op& op, const Device& device);
 
 // Grids, buffer and memory work at the same time.

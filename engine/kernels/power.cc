@@ -9,7 +9,6 @@
 namespace engine {
 namespace {
 
-// Peak of the matrix units in the format an op computes in; 0: it does not use them.
 struct MatrixPeakOf {
   const Device& device;
 
@@ -38,6 +37,10 @@ Watts drawn_while_it_runs(const Op& op, const Device& device) {
 
 }  // namespace
 
+FlopsPerSecond matrix_peak_of(const Op& op, const Device& device) {
+  return std::visit(MatrixPeakOf{device}, op);
+}
+
 Watts power_at_rest(const Device& device) {
   return states_power(device) ? device.idle_power : Watts{0};
 }
@@ -55,7 +58,7 @@ Joules drawn_by_memory(Bytes bytes, const Device& device) {
 // one clock; unlike a kernel by itself, none that waits for memory clocks down alone.
 FullClock at_full_clock(const KernelTime& kernel, const Op& op, const Device& device) {
   if (!states_power(device)) return {};
-  const FlopsPerSecond peak = std::visit(MatrixPeakOf{device}, op);
+  const FlopsPerSecond peak = matrix_peak_of(op, device);
   FullClock full;
   Joules by_arithmetic;
   if (peak.value > 0) {
@@ -94,7 +97,7 @@ Joules at_clock(double scale, Joules by_processor, Seconds time, const Device& d
 // higher clock is slower.
 Joules sustain(KernelTime& kernel, const Op& op, const Device& device) {
   if (!states_power(device)) return {};
-  const FlopsPerSecond peak = std::visit(MatrixPeakOf{device}, op);
+  const FlopsPerSecond peak = matrix_peak_of(op, device);
   const Seconds traffic = std::min(kernel.bytes / device.memory_bandwidth, kernel.time);
   const Seconds arithmetic = std::min(kernel.compute, kernel.time);
   Joules by_arithmetic = device.busy_power * arithmetic;

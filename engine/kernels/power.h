@@ -22,6 +22,9 @@ FullClock at_full_clock(const KernelTime& kernel, const Op& op, const Device& de
 // What of that goes to memory, whatever the clock.
 Joules drawn_by_memory(Bytes bytes, const Device& device);
 
+// Peak of the matrix units in the format that an op computes in; 0: it does not use them.
+FlopsPerSecond matrix_peak_of(const Op& op, const Device& device);
+
 // Kernels one after another, timed at the full clock, and what passes between them.
 struct ClockedWork {
   Seconds arithmetic;

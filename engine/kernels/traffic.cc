@@ -4,11 +4,13 @@
 
 namespace engine {
 
+BytesPerSecond cache_rate(const Device& device) {
+  return std::max(device.memory_bandwidth, device.l2_bandwidth * device.on_chip_scale());
+}
+
 TrafficTime traffic_time(const Device& device, double cold, double resident) {
   const double memory_rate = device.memory_bandwidth.value;
-  // A device file may not know its cache; then everything travels. A cache is never slower than
-  // memory, whatever a sweep sets.
-  const double l2_rate = std::max(memory_rate, device.l2_bandwidth.value * device.on_chip_scale());
+  const double l2_rate = cache_rate(device).value;
   const double held = std::min(resident, device.l2_capacity.value);
   return {.memory = Seconds{(cold + resident - held) / memory_rate}, .l2 = Seconds{held / l2_rate}};
 }

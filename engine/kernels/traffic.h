@@ -6,6 +6,9 @@
 
 namespace engine {
 
+// A device file may not know its cache; then everything travels. A cache is never slower than memory, whatever a sweep sets.
+BytesPerSecond cache_rate(const Device& device);
+
 struct TrafficTime {
   Seconds memory;
   Seconds l2;

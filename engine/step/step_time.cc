@@ -240,18 +240,23 @@ StepTime ops_time(const OpList& ops, StepWork work, LaunchMode mode, const StepC
   return time;
 }
 
-StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
-                   std::vector<KernelRow>* rows) {
+LaunchMode step_ops(BatchShape batch, const StepContext& context, OpList& ops) {
   const bool decode_only = batch.prefill_tokens == 0;
-  const std::int64_t sequences = batch.prefill_sequences + batch.decode_sequences;
   const DecodeSize decodes{batch.decode_sequences, batch.decode_queries};
   const LaunchMode mode = launch_mode(decode_only, decodes, context.host);
   if (mode == LaunchMode::replay) {
     batch.padding = captured_tokens(decodes, context.host) - decodes.tokens();
   }
-  OpList ops;
   token_ops(context.shard, batch, ops);
   attention_ops(context.shard, batch, ops);
+  return mode;
+}
+
+StepTime step_time(const BatchShape& batch, const StepContext& context, Phase phase,
+                   std::vector<KernelRow>* rows) {
+  OpList ops;
+  const LaunchMode mode = step_ops(batch, context, ops);
+  const std::int64_t sequences = batch.prefill_sequences + batch.decode_sequences;
   const double kv_tokens = batch.prefill_kv_tokens + batch.decode_kv_tokens;
   const StepWork work{
       .layers = double(context.shard.layers.all()), .sequences = sequences, .kv_tokens = kv_tokens};

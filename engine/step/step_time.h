@@ -94,8 +94,9 @@ void add_wait_row(Seconds time, double steps, Phase phase, std::vector<KernelRow
 StepTime ops_time(const OpList& ops, StepWork work, LaunchMode mode, const StepContext& context,
                   Phase phase, std::vector<KernelRow>* rows);
 
-// One step, as the engine would run it: decode-only batches are padded and replayed where captured.
-StepTime step_time(BatchShape batch, const StepContext& context, Phase phase,
+// What one step does, as the engine would run it: decode-only batches are padded and replayed where captured.
+LaunchMode step_ops(BatchShape batch, const StepContext& context, OpList& ops);
+StepTime step_time(const BatchShape& batch, const StepContext& context, Phase phase,
                    std::vector<KernelRow>* rows);
 
 // Decode steps of a batch whose contexts grow by the pace.

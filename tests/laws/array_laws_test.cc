@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/evaluate.h"
 #include "engine/kernels/array.h"
-#include "tests/support/shipped.h"
+#include "engine/kernels/power.h"
 #include "tests/support/toys.h"
 
 namespace engine {
@@ -42,6 +45,59 @@ TEST(ArrayLaws, CyclesAreFillsTimesWhatPasses) {
   EXPECT_EQ(array_call(kConv1, grid(Dataflow::weight_stationary))->multiplies, 118013952);
 }
 
+// The first product of a layer of Llama 3.1 8B: 32 x 48 fills, which 512 tokens pass; or 4 x 48, which 4,096 values pass.
+TEST(ArrayLaws, CyclesOfALanguageModelsProduct) {
+  const Gemm qkv{.m = 512, .n = 6144, .k = 4096};
+  EXPECT_EQ(array_call(qkv, grid(Dataflow::weight_stationary))->cycles, 32 * 48 * (382 + 512));
+  EXPECT_EQ(array_call(qkv, grid(Dataflow::output_stationary))->cycles, 4 * 48 * (382 + 4096));
+}
+
+// Four heads share keys, so their queries pass together: two strips of keys, then two parts of the sum over keys; eight times.
+TEST(ArrayLaws, HeadsThatShareKeysPassTogether) {
+  const AttentionPrefill prompt{.sequences = 1,
+                                .tokens = 256,
+                                .pairs = 256 * 257 / 2,
+                                .kv_tokens = 256,
+                                .heads = 32,
+                                .kv_heads = 8};
+  const ArrayCall call = *array_call(prompt, grid(Dataflow::weight_stationary));
+  EXPECT_EQ(call.cycles, 8 * (2 + 2) * (382 + 4 * 256));
+  EXPECT_EQ(call.multiplies, 32.0 * 256 * 256 * (128 + 128));
+  EXPECT_EQ(call.memory.value, 256 * 8 * (128 + 128) * 2);
+}
+
+// A grid does what a GPU does, more slowly or faster.
+TEST(ArrayLaws, UsefulArithmeticIsThatOfTheSameOpElsewhere) {
+  const Device with = grid(Dataflow::output_stationary);
+  Device without = with;
+  without.array = {};
+  const AttentionPrefill prompt{
+      .sequences = 2, .tokens = 600, .pairs = 90000, .kv_tokens = 700, .heads = 32, .kv_heads = 8};
+  AttentionPrefill backward = prompt;
+  backward.backward = true;
+  const AttentionDecode latent{.sequences = 3,
+                               .queries = 2,
+                               .kv_tokens = 900,
+                               .heads = 16,
+                               .kv_heads = 1,
+                               .key_dim = 576,
+                               .value_dim = 512,
+                               .values_in_keys = true};
+  for (const auto& [family, op] : std::vector<std::pair<Family, Op>>{
+           {Family::gemm, Gemm{.m = 77, .n = 300, .k = 500, .batch = 3}},
+           {Family::gemm, GroupedGemm{.rows = 90, .touched = 7, .n = 300, .k = 500}},
+           {Family::convolution, kConv1},
+           {Family::attn_prefill, prompt},
+           {Family::attn_prefill, backward},
+           {Family::mla_decode, latent}}) {
+    const KernelTime there = kernel_time(family, op, without, nullptr);
+    const KernelTime here = kernel_time(family, op, with, nullptr);
+    EXPECT_NEAR(here.flops / there.flops, 1, 1e-12) << name_of(family);
+    EXPECT_LE(here.flops.value, 2 * array_call(op, with)->multiplies) << name_of(family);
+    EXPECT_GE(here.time * matrix_peak_of(op, with), here.flops) << name_of(family);
+  }
+}
+
 // Inputs pass once; sums of the first fill are written and read in 32 bits; or weights are loaded 98 times.
 TEST(ArrayLaws, TrafficWithTheBufferFollowsTheDataflow) {
   EXPECT_EQ(array_call(kConv1, grid(Dataflow::weight_stationary))->buffer.value,
@@ -50,13 +106,49 @@ TEST(ArrayLaws, TrafficWithTheBufferFollowsTheDataflow) {
             12544.0 * 147 * 2 + 98 * 147 * 64 * 2 + 12544 * 64 * 2);
 }
 
-// What fits the buffer stays there; weights come from memory.
+// Weights come from memory. Without a buffer inputs and outputs do, too, and unfinished sums go there and back.
 TEST(ArrayLaws, TrafficWithMemoryIsWhatTheBufferDoesNotHold) {
   Device device = grid(Dataflow::weight_stationary);
   EXPECT_EQ(array_call(kConv1, device)->memory.value, 147 * 64 * 2);
   device.l2_capacity = Bytes{0};
   EXPECT_EQ(array_call(kConv1, device)->memory.value,
-            2.0 * (147 * 64 + 3 * 224 * 224 + 12544 * 64));
+            2.0 * (147 * 64 + 3 * 224 * 224 + 12544 * 64) + 8.0 * 12544 * 64);
+}
+
+// From all that the grid asks for, where there is no buffer, down to weights.
+TEST(ArrayLaws, ALargerBufferNeverMeansMoreTrafficWithMemory) {
+  for (const Dataflow dataflow : {Dataflow::weight_stationary, Dataflow::output_stationary}) {
+    for (const Gemm& gemm : {Gemm{.m = 1, .n = 1, .k = 1}, Gemm{.m = 500, .n = 700, .k = 900},
+                             Gemm{.m = 5000, .n = 130, .k = 300, .batch = 3}}) {
+      Device device = grid(dataflow);
+      device.l2_capacity = Bytes{0};
+      Bytes before = array_call(gemm, device)->memory;
+      EXPECT_EQ(before, array_call(gemm, device)->buffer);
+      for (double capacity = 1; capacity < 1e9; capacity *= 1.7) {
+        device.l2_capacity = Bytes{capacity};
+        const Bytes memory = array_call(gemm, device)->memory;
+        EXPECT_LE(memory, before) << capacity;
+        before = memory;
+      }
+      EXPECT_EQ(before.value, 2.0 * double(gemm.batch * gemm.n * gemm.k));
+    }
+  }
+}
+
+// A grid that is twice as high and wide has a quarter of the fills, if there was work for it, and none of them takes twice as long. One
+// that a product does not fill takes longer to fill and to drain all the same.
+TEST(ArrayLaws, ALargerGridIsFasterOnlyIfItIsFilled) {
+  for (const Dataflow dataflow : {Dataflow::weight_stationary, Dataflow::output_stationary}) {
+    Device large = grid(dataflow);
+    large.array.rows *= 2;
+    large.array.columns *= 2;
+    for (std::int64_t size = 256; size <= 1 << 14; size *= 2) {
+      const Gemm filled{.m = size, .n = size, .k = size};
+      EXPECT_LE(array_call(filled, large)->cycles, array_call(filled, grid(dataflow))->cycles / 2);
+    }
+    const Gemm small{.m = 16, .n = 16, .k = 16};
+    EXPECT_GT(array_call(small, large)->cycles, array_call(small, grid(dataflow))->cycles);
+  }
 }
 
 TEST(ArrayLaws, NoGridDoesMoreThanItsMultipliersCan) {
@@ -83,7 +175,7 @@ TEST(ArrayLaws, MoreWorkNeverTakesFewerCycles) {
         const ArrayCall call = *array_call(gemm, device);
         EXPECT_GE(call.cycles, before.cycles);
         EXPECT_GE(call.buffer, before.buffer);
-        EXPECT_GE(call.memory, before.memory);
+        EXPECT_GE(call.memory, before.memory) << size;
         before = call;
       }
     }
@@ -114,6 +206,8 @@ TEST(ArrayLaws, APointHasCyclesEnergyByLevelAndArea) {
   EXPECT_NEAR(metrics.multiply_energy.value, 118013952e-12, 1e-12);
   EXPECT_NEAR(metrics.buffer_energy.value, 2e-12 * 11734912, 1e-12);
   EXPECT_NEAR(metrics.memory_energy.value, 100e-12 * 18816, 1e-12);
+  EXPECT_EQ(metrics.array_energy,
+            metrics.multiply_energy + metrics.buffer_energy + metrics.memory_energy);
   EXPECT_NEAR(metrics.area_mm2, 16384 * 3000e-6 + 8 * 2, 1e-9);
   EXPECT_TRUE(std::isnan([] {
     Scenario plain = conv1();
@@ -122,19 +216,63 @@ TEST(ArrayLaws, APointHasCyclesEnergyByLevelAndArea) {
   }()));
 }
 
-// The longest of grids, buffer and memory.
+// The longest of grids, buffer and memory; a buffer is no slower than memory.
 TEST(ArrayLaws, TimeIsThatOfTheSlowestLevel) {
   Scenario scenario = conv1();
   scenario.device.launch_latency = Seconds{0};
-  scenario.device.memory_bandwidth = BytesPerSecond{1e15};
-  scenario.device.l2_bandwidth = BytesPerSecond{0};
+  scenario.device.peak.fp16 = FlopsPerSecond{1e18};
+  scenario.device.memory_bandwidth = scenario.device.l2_bandwidth = BytesPerSecond{1e15};
   const double cycles = 25852 / scenario.device.clock.value;
   EXPECT_NEAR(made(scenario).image_latency.value, cycles, 1e-12);
-  scenario.device.l2_bandwidth = BytesPerSecond{1e9};
+  scenario.device.peak.fp16 = FlopsPerSecond{1e9};
+  EXPECT_NEAR(made(scenario).image_latency.value, 2 * 118013952 / 1e9, 1e-9);
+  scenario.device.peak.fp16 = FlopsPerSecond{1e18};
+  scenario.device.memory_bandwidth = scenario.device.l2_bandwidth = BytesPerSecond{1e9};
   EXPECT_NEAR(made(scenario).image_latency.value, 11734912 / 1e9, 1e-9);
   scenario.device.memory_bandwidth = BytesPerSecond{1e6};
   scenario.device.l2_bandwidth = BytesPerSecond{1e15};
   EXPECT_NEAR(made(scenario).image_latency.value, 18816 / 1e6, 1e-9);
+}
+
+// Figures count what the kernels table has, padding of captured batches as well.
+TEST(ArrayLaws, CyclesAreThoseOfTheKernels) {
+  Scenario scenario = toys::scenario();
+  scenario.task = Task::step;
+  scenario.device = grid(Dataflow::weight_stationary);
+  scenario.device.launch_latency = Seconds{0};
+  scenario.device.peak.bf16 = FlopsPerSecond{1e18};
+  scenario.device.memory_bandwidth = scenario.device.l2_bandwidth = BytesPerSecond{1e18};
+  scenario.host.mode = HostMode::graph;
+  for (const StepPhase phase : {StepPhase::decode, StepPhase::prefill}) {
+    scenario.step.phase = phase;
+    scenario.step.batch = 5;
+    const Outcome outcome = evaluate(scenario);
+    ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+    Seconds products;
+    for (const KernelRow& row : outcome.kernels) {
+      if (row.family == Family::gemm || is_attention(row.family)) products += row.work.time;
+    }
+    EXPECT_NEAR(outcome.metrics.array_cycles / scenario.device.clock.value / products.value, 1,
+                1e-9);
+  }
+}
+
+TEST(ArrayLaws, AGridHasRowsAndColumns) {
+  Scenario scenario = conv1();
+  scenario.device.array.columns = 0;
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::infeasible);
+  EXPECT_EQ(outcome.reason,
+            "a grid of 128 rows and 0 columns multiplies nothing: state both device.array.rows and "
+            "device.array.columns, or neither");
+}
+
+TEST(ArrayLaws, WhatDoesNotFitIsARowWithAReason) {
+  Scenario scenario = conv1();
+  scenario.device.memory_capacity = Bytes{1e6};
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::infeasible);
+  EXPECT_NE(outcome.reason.find("does not fit"), std::string::npos) << outcome.reason;
 }
 
 TEST(ArrayLaws, FasterPartsAreNoSlower) {

@@ -134,8 +134,13 @@ std::vector<std::string> device_notes(const sweep::Space& space) {
         fmt::format("no prices for {}: no rent is stated; 'device.rent: 2.50 USD/h' states one",
                     sweep::listing(rentless, 5)));
   }
-  const auto lone =
+  auto lone =
       devices_without(space, "device.multiprocessors", [](double count) { return count <= 1; });
+  // One large grid of multipliers is enough.
+  const auto gridless =
+      devices_without(space, "device.array.rows", [](double rows) { return rows <= 0; });
+  std::erase_if(
+      lone, [&](const auto& name) { return std::ranges::find(gridless, name) == gridless.end(); });
   if (!lone.empty()) {
     notes.push_back(
         fmt::format("{}: a device of one multiprocessor, which cannot keep a large memory busy; "

@@ -57,8 +57,7 @@ std::optional<Refusal> adapter_problem(const StepShape& step, const LoraSettings
 
 void report_grids(const TaskPoint& point, const BatchShape& batch, Metrics& metrics) {
   OpList ops;
-  token_ops(point.main.shard, batch, ops);
-  attention_ops(point.main.shard, batch, ops);
+  step_ops(batch, point.main.context(point.work), ops);
   report_array(ops, point.scenario.device, metrics);
 }
 
