@@ -47,9 +47,9 @@ struct Work {
     visit("high_ratio", self.high, Written::as_ratio,
           "upper end of the 90% interval of the time, as a multiple of seconds");
     visit("flops", self.flops, Written::plainly, "arithmetic of all calls on one device");
-    visit(
-        "bytes", self.bytes, Written::plainly,
-        "traffic of all calls on one device: of memory and its cache together, or of the network");
+    visit("bytes", self.bytes, Written::plainly,
+          "what all calls on one device read and write in memory and its cache, or send over the "
+          "network");
     visit("energy_j", self.energy, Written::if_known,
           "energy one device draws during all calls, by the powers that its file states; null: it "
           "states none");

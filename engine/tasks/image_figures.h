@@ -16,10 +16,11 @@ struct ImageFigures {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("image_latency", self.image_latency,
-          "time of a batch of images. Task denoise: of all its steps, without text encoders before "
-          "and the decoder of latents after them; task classify: of all layers, with images in the "
-          "device's memory");
+    visit(
+        "image_latency", self.image_latency,
+        "time of a batch of images (task denoise: all its steps, without text encoders before and "
+        "the decoder of latents after them; task classify: all layers, with images in the device's "
+        "memory)");
     visit("image_latency_low", self.image_latency_low,
           "lower end of the 90% interval of the time of a batch of images");
     visit("image_latency_high", self.image_latency_high,
