@@ -25,6 +25,11 @@ bool same_device(Device one, const Device& other) {
   one.idle_power = other.idle_power;
   one.power_spread = other.power_spread;
   one.purchase = other.purchase;
+  SystolicArray grid = other.array;
+  grid.rows = one.array.rows;
+  grid.columns = one.array.columns;
+  if (grid.on()) grid.dataflow = one.array.dataflow;
+  one.array = grid;
   return one == other;
 }
 

@@ -5,6 +5,7 @@
 #include "engine/base/rounding.h"
 #include "engine/kernels/power.h"
 #include "engine/kernels/traffic.h"
+#include "engine/model/backward_ops.h"
 
 namespace engine {
 namespace {
@@ -128,7 +129,7 @@ struct Caller {
                 .groups = sequences * double(op.kv_heads),
                 .pairs = op.pairs * double(op.heads),
                 .cached_values = double(op.key_dim + op.value_dim)};
-    if (op.backward) heads.products = 2.5;
+    if (op.backward) heads.products = kAttentionBackward;
     return attention(heads, op);
   }
   Call operator()(const AttentionDecode& op) const {
@@ -166,7 +167,7 @@ struct Caller {
   // Queries of all heads that share keys pass together.
   struct Heads {
     double queries, keys, groups;
-    double pairs;          // of a query of a head and a key that the mask leaves
+    double pairs;          // of a query of a head and a key that the mask leaves, in all products
     double cached_values;  // of a key and its value
     double products = 1;   // times scores, and values weighted by them
   };
@@ -191,7 +192,7 @@ struct Caller {
     const double activations = heads.groups * heads.queries * (key_dim + value_dim) * value;
     return {.cycles = heads.products * (first.cycles + second.cycles),
             .multiplies = heads.products * (first.multiplies + second.multiplies),
-            .useful = Flops{heads.products * 2 * heads.pairs * (key_dim + value_dim)},
+            .useful = Flops{2 * heads.pairs * (key_dim + value_dim)},
             .buffer = heads.products * (first.buffer + second.buffer),
             .memory = cached + Bytes{beyond(activations, device.l2_capacity.value)},
             .cold = cached};

@@ -21,6 +21,11 @@ constexpr std::string_view kNotInDrafts[] = {
     "draft.host.front_end_per_token",
     "draft.model.max_context",
     "draft.device.idle_power",
+    "draft.device.array.multiply_energy",
+    "draft.device.array.buffer_energy",
+    "draft.device.array.memory_energy",
+    "draft.device.array.multiplier_area_um2",
+    "draft.device.array.buffer_area_mm2",
 };
 
 }  // namespace

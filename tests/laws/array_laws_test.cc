@@ -9,6 +9,7 @@
 #include "engine/evaluate.h"
 #include "engine/kernels/array.h"
 #include "engine/kernels/power.h"
+#include "engine/model/backward_ops.h"
 #include "tests/support/toys.h"
 
 namespace engine {
@@ -75,6 +76,7 @@ TEST(ArrayLaws, UsefulArithmeticIsThatOfTheSameOpElsewhere) {
       .sequences = 2, .tokens = 600, .pairs = 90000, .kv_tokens = 700, .heads = 32, .kv_heads = 8};
   AttentionPrefill backward = prompt;
   backward.backward = true;
+  backward.pairs *= kAttentionBackward;
   const AttentionDecode latent{.sequences = 3,
                                .queries = 2,
                                .kv_tokens = 900,

@@ -42,7 +42,7 @@ axes:
       - {name: uneven, base: {device: a100-80gb-sxm, serving.decode_parts: even, step: {batch: 40, context: 900, longest_context: 8000}}}
       - {name: bridges, base: {device: {from: a100-80gb-pcie}, parallel.tp: 4, step.batch: 8}}
       - {name: hot, base: {device: {from: l4, power_limit: 30 W}, step: {phase: prefill, prompt: 2000}}}
-      - {name: grid, base: {device: {from: h100-sxm, architecture: systolic, array: {rows: 128, columns: 128, multiply_energy: 1 pJ, buffer_energy: 2 pJ, memory_energy: 100 pJ, multiplier_area_um2: 3000, buffer_area_mm2: 3}}, step: {phase: prefill, prompt: 300}}}
+      - {name: grid, base: {device: {from: h100-sxm, architecture: systolic, multiprocessors: 4, array: {rows: 128, columns: 128, multiply_energy: 1 pJ, buffer_energy: 2 pJ, memory_energy: 100 pJ, multiplier_area_um2: 3000, buffer_area_mm2: 3}}, step: {batch: 40, context: 900}}}
       - {name: latent, base: {device: h200-sxm, model: deepseek-v3, parallel: {tp: 8, pp: 2, ep: 8}, quant: {weights: fp8, activations: fp8}}}
       - {name: scans, base: {model: {from: bamba-9b, scan: {groups: 2}}, step: {batch: 8, context: 900}}}
       - {name: deltas, base: {model: {from: qwen3-next-80b-a3b, layers: 4, scan: {gate_rank: 64, attention_layers: 2}}, parallel.tp: 2, step: {batch: 8, context: 900}}}
