@@ -101,11 +101,18 @@ void tie_role(std::string_view role, LeafTable& table) {
   }
 }
 
+template <class Item>
+void number_paths(const std::vector<Item>& items, LeafTable::Numbers& numbers) {
+  for (std::size_t i = 0; i < items.size(); ++i) numbers.emplace(items[i].path, int(i));
+}
+
 LeafTable build_table() {
   LeafTable table;
   const Scenario origin;
   TableBuilder builder(origin, table);
   Scenario::fields(origin, builder);
+  number_paths(table.leaves, table.leaf_numbers);
+  number_paths(table.sections, table.section_numbers);
   each_role(origin, [&table](std::string_view role, const Role&) { tie_role(role, table); });
   return table;
 }
@@ -122,20 +129,6 @@ T& at(Scenario& scenario, const Leaf& leaf) {
 }  // namespace
 
 double most_of(LeafKind kind) { return kind == LeafKind::integer ? kMostCount : kMostAmount; }
-
-int LeafTable::find_leaf(std::string_view path) const {
-  for (std::size_t i = 0; i < leaves.size(); ++i) {
-    if (leaves[i].path == path) return int(i);
-  }
-  return -1;
-}
-
-int LeafTable::find_section(std::string_view path) const {
-  for (std::size_t i = 0; i < sections.size(); ++i) {
-    if (sections[i].path == path) return int(i);
-  }
-  return -1;
-}
 
 const LeafTable& leaf_table() {
   static const LeafTable table = build_table();

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,8 +54,18 @@ struct LeafTable {
   std::vector<Section> sections;
 
   // Position of a path, or -1.
-  int find_leaf(std::string_view path) const;
-  int find_section(std::string_view path) const;
+  int find_leaf(std::string_view path) const { return find(leaf_numbers, path); }
+  int find_section(std::string_view path) const { return find(section_numbers, path); }
+
+  using Numbers = std::map<std::string, int, std::less<>>;  // by path
+  Numbers leaf_numbers;
+  Numbers section_numbers;
+
+ private:
+  static int find(const Numbers& numbers, std::string_view path) {
+    const auto found = numbers.find(path);
+    return found == numbers.end() ? -1 : found->second;
+  }
 };
 
 const LeafTable& leaf_table();
