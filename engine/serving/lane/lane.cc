@@ -362,19 +362,6 @@ double Lane::step_seconds(const BatchShape& batch, int length) {
   return seconds;
 }
 
-// Those of decodes, and the first one of each prompt that has been read.
-void Lane::stream_step() {
-  const PoolConstants& common = *replica_->common;
-  // At a common pace as many as in stretches, which do not tell their steps apart.
-  double tokens = common.own_paces != nullptr ? double(step_tokens_)
-                                              : double(step_decodes_) * stretch_.pace->rate();
-  for (const Chunk& chunk : chunks_) {
-    const Sequence& sequence = at(chunk.slot);
-    if (sequence.computed + chunk.tokens == sequence.target) tokens += 1;
-  }
-  if (tokens > 0) replica_->front_end.take(end_, common.front_end_seconds * tokens);
-}
-
 void Lane::end_step() {
   ReplicaState& replica = *replica_;
   const PoolConstants& common = *replica.common;

@@ -96,6 +96,19 @@ Lane::Moment Lane::at(double time) const {
   return moment;
 }
 
+// Those of decodes, and the first one of each prompt that has been read.
+void Lane::stream_step() {
+  const PoolConstants& common = *replica_->common;
+  // At a common pace as many as in stretches, which do not tell their steps apart.
+  double tokens = common.own_paces != nullptr ? double(step_tokens_)
+                                              : double(step_decodes_) * stretch_.pace->rate();
+  for (const Chunk& chunk : chunks_) {
+    const Sequence& sequence = at(chunk.slot);
+    if (sequence.computed + chunk.tokens == sequence.target) tokens += 1;
+  }
+  if (tokens > 0) replica_->front_end.take(end_, common.front_end_seconds * tokens);
+}
+
 // The last one by itself: something may come from elsewhere when it ends.
 void Lane::stream_steps_and_last() {
   FrontEnd& front_end = replica_->front_end;
