@@ -2,26 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/serving_toys.h"
+#include "tests/support/timelines.h"
 
 namespace engine {
 namespace {
 
-constexpr double kStep = 10e-3;
-
-// When a request was first scheduled, had its first token and was done, in steps.
-void expect_steps(const Outcome& outcome, std::int64_t number, double scheduled, double first,
-                  double finish) {
-  const RequestRow row = toys::row_of(outcome, number);
-  EXPECT_NEAR(row.scheduled.value / kStep, scheduled, 1e-6) << "request " << number;
-  EXPECT_NEAR(row.first_token.value / kStep, first, 1e-6) << "request " << number;
-  EXPECT_NEAR(row.finish.value / kStep, finish, 1e-6) << "request " << number;
-}
-
-Outcome run(const Scenario& scenario, const Resources& resources) {
-  const Outcome outcome = evaluate(scenario, resources);
-  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
-  return outcome;
-}
+using toys::expect_steps;
+using toys::kStep;
+using toys::run;
 
 TEST(Sglang, PromptsGoFirstInChunks) {
   Scenario scenario = toys::served(policy_named("sglang"));
