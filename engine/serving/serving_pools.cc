@@ -86,6 +86,7 @@ void ServingSim::start_pool(std::size_t index) {
       from.context, scale,
       {.queries = from.pace.queries, .made = from.made_in_a_step(), .draft = from.draft},
       from.clock, from.lengths);
+  pool.table.count_savings(problem_->purpose == RunPurpose::figures);
   pool.store.tier.reset(from.tiers[std::size_t(TierName::store)].blocks,
                         from.state / from.settings.block_size);
   pool.store.tier.ask_for_uses([this, index] { tell_uses(index); });

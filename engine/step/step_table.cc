@@ -49,6 +49,7 @@ void StepTable::reset(const StepContext& context, const StepScale& scale,
   idle_seconds_ = idle_steps_ = 0;
   decodes_shared_ = {};
   saved_ = {};
+  counts_savings_ = true;
   StepInputs inputs(context);
   const bool known = same && inputs.recognisable() && inputs == inputs_;
   if (known && tokens_.rows() + attention_.rows() <= kMostRows) {
@@ -174,6 +175,7 @@ void StepTable::own_line(const Decodes& decodes, DecodeLine& line) {
   line.listing_slope = time_per_kv_token(context_->host).value * scale;
   line.proposing = line.proposing_slope = line.proposing_window_slope = 0;
   if (verification_.draft != nullptr) draft_.extend(decodes, line);
+  line.plain = !attention_.windowed() && line.listing_slope == 0 && verification_.draft == nullptr;
 }
 
 const DecodeLine& StepTable::add_line(std::size_t cell, const Decodes& decodes) {
@@ -225,15 +227,15 @@ void StepTable::count_decode(const DecodeLine& line, double steps, double contex
     const std::int32_t index =
         attention_.cell_at(number, context, {.window = window, .joined = joined});
     const AttentionTable::Cell& cell = attention_.cell(index);
-    kernels.add(cell.at_low);
-    kernels.add(cell.per_token, context - cell.low);
+    add(kernels, cell.at_low);
+    add(kernels, cell.per_token, context - cell.low);
     attention_.use(index, phase, 1, context);
   };
   if (attention_.full()) attend(batch.decode_kv_tokens, false);
   if (attention_.windowed()) attend(batch.decode_window_kv_tokens, true);
   if (!attention_.uneven()) return;
   const double keys = decode_overhang(batch, joined);
-  kernels.add(attention_.overhang(number, joined).per_key, keys);
+  add(kernels, attention_.overhang(number, joined).per_key, keys);
   attention_.use_overhang(number, joined, phase, keys);
 }
 
@@ -242,7 +244,7 @@ void StepTable::count_decode(const DecodeLine& line, double steps, double contex
   // One prompt read from its start on is what most steps with prompts have, and lengths recur.
   const bool fresh = batch.prefill_kv_tokens == double(batch.prefill_tokens);
   if (fresh && batch.prefill_sequences == 1) {
-    kernels.add(tokens_.use(Part::prompt, batch.prefill_tokens, phase));
+    add(kernels, tokens_.use(Part::prompt, batch.prefill_tokens, phase));
     return;
   }
   const auto shape = KnownPrompts::Shape::of(batch);
@@ -251,7 +253,7 @@ void StepTable::count_decode(const DecodeLine& line, double steps, double contex
     attention_ops(context_->shard, shape.batch(), ops);
     timed.sums = sums_of(device_time(ops, *context_, phase, &timed.rows));
   });
-  kernels.add(known.sums);
+  add(kernels, known.sums);
   for (const KernelRow& row : known.rows) prompt_rows_.add(row, phase, 1);
 }
 
@@ -286,14 +288,14 @@ StepTable::PricedStep StepTable::price_step(const BatchShape& batch) {
   const Phase phase = batch.decode_sequences > 0 ? Phase::mixed : Phase::prefill;
   PricedStep priced{.kernels = tokens_.use(Part::body, batch.tokens(), phase), .phase = phase};
   KernelSums& kernels = priced.kernels;
-  if (exchanges_) kernels.add(tokens_.use(Part::exchange, batch.tokens(), phase));
-  if (halves_) kernels.add(tokens_.use(Part::beside, batch.tokens(), phase));
+  if (exchanges_) add(kernels, tokens_.use(Part::exchange, batch.tokens(), phase));
+  if (halves_) add(kernels, tokens_.use(Part::beside, batch.tokens(), phase));
   if (lockstep_) kernels.launches += shared_launches_;
-  if (batch.sampled > 0) kernels.add(tokens_.use(Part::head, batch.sampled, phase));
+  if (batch.sampled > 0) add(kernels, tokens_.use(Part::head, batch.sampled, phase));
   run_attention(batch, phase, kernels);
   if (batch.adapters > 0) {
     const std::int32_t cell = adapters_.cell_at(batch.tokens(), batch.adapters);
-    kernels.add(adapters_.at(cell));
+    add(kernels, adapters_.at(cell));
     adapters_.use(cell, phase, 1);
   }
   priced.host = host_line({.launches = kernels.launches,
@@ -310,7 +312,7 @@ StepTable::PricedStep StepTable::price_step(const BatchShape& batch) {
 
 double StepTable::run_step(const BatchShape& batch) {
   const auto [kernels, host, phase] = price_step(batch);
-  saved_.add(step_savings(kernels.saved, Seconds{kernels.time}, host));
+  if (counts_savings_) saved_.add(step_savings(kernels.saved, Seconds{kernels.time}, host));
   const double seconds =
       std::max(kernels.time + host.added.value, host.least.value) * scale_[std::size_t(phase)];
   seconds_[std::size_t(phase)] += seconds;

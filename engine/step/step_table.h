@@ -45,7 +45,9 @@ struct DecodeLine {
   double least = 0;
   double listing_slope = 0;  // what the host adds for a token in the caches, whoever sets the pace
   double overhang = 0;       // keys of the longest context beyond the mean: its time is in `fixed`
-  std::int32_t batch = 0;    // cells its steps are counted in
+  // No layer has a window, the host adds nothing for tokens in the caches, and nobody proposes: their slopes are 0.
+  bool plain = false;
+  std::int32_t batch = 0;  // cells its steps are counted in
   std::int32_t cell = -1;
   std::int32_t window_cell = -1;
   std::int32_t adapter_cell = -1;
@@ -126,6 +128,9 @@ class StepTable {
   void reset(const StepContext& context, const StepScale& scale = kAsPredicted,
              const Verification& verification = {}, const ClockChoice& clock = {},
              std::span<const DraftLength> lengths = {});
+
+  // Whether anybody asks what limits the steps that are counted (`saved`); until the next reset, somebody does.
+  void count_savings(bool counts) { counts_savings_ = counts; }
 
   // Where steps propose more or fewer tokens: the length that is best for these decodes, and what it is.
   bool picks() const { return lengths_.any(); }
@@ -315,11 +320,15 @@ class StepTable {
     double time = 0;
   };
   KernelSums count_sent(const SharedStep& shared, const Sent& sent);
+  // Some kernels of a step with prompts.
+  void add(KernelSums& to, const KernelSums& kernels, double times = 1) const {
+    counts_savings_ ? to.add(kernels, times) : to.add_time(kernels, times);
+  }
   // Attention of a step, which they count: of all of it, of its decodes and of its prompts.
   void run_attention(const BatchShape& batch, Phase phase, KernelSums& kernels) {
     if (batch.decode_sequences > 0) {
       if (decode_products_) {
-        kernels.add(tokens_.use(TokenTable::Part::absorb, batch.decode_tokens(), phase));
+        add(kernels, tokens_.use(TokenTable::Part::absorb, batch.decode_tokens(), phase));
       }
       if (context_->shard.overlapped_attention) return run_overlapped(batch, phase, kernels);
       run_decodes(batch, phase, kernels);
@@ -343,6 +352,7 @@ class StepTable {
   AttentionTable attention_;
   AdapterTable adapters_;
   bool decode_products_ = false, exchanges_ = false;
+  bool counts_savings_ = true;
   // Replicas step together, perhaps in two halves; and the launches of what they share.
   bool lockstep_ = false, halves_ = false;
   double shared_launches_ = 0;

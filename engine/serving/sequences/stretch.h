@@ -38,16 +38,22 @@ struct Stretch {
   // `filling`.
   void begin(double now, std::int64_t most, double filling) {
     start = now;
-    const double busy = line->device(context, window) + line->added;
+    double busy = line->fixed + line->slope * context, device_rise = line->slope * sequences;
+    double waiting_rise = 0;
+    if (!line->plain) {
+      busy += line->window_slope * window;
+      device_rise += line->window_slope * growing;
+      const double proposals_rise =
+          line->proposing_slope * sequences + line->proposing_window_slope * growing;
+      waiting_rise = line->listing_slope * sequences + proposals_rise;
+    }
+    busy += line->added;
     const double above = busy - line->least;
     on_floor = above <= 0;
-    const double device_rise = line->slope * sequences + line->window_slope * growing;
-    const double proposals_rise =
-        line->proposing_slope * sequences + line->proposing_window_slope * growing;
-    const double waiting_rise = line->listing_slope * sequences + proposals_rise;
     rise = on_floor ? waiting_rise : device_rise + waiting_rise;
     even = rise == 0;
-    first_step = line->after_proposals(busy, context, window);
+    first_step = on_floor ? line->least : busy;
+    if (!line->plain) first_step = line->after_proposals(busy, context, window);
     take(most > 1 ? steps_on_line(most, above, device_rise, filling) : 1);
   }
   // The same, where others take the steps, too: when they begin, how long they take and who sets the pace is known to them.
@@ -126,7 +132,8 @@ struct Stretch {
   std::int64_t steps_on_line(std::int64_t most, double above, double device_rise,
                              double filling) const {
     double made = plain ? double(most) : double(most) * double(pace->most());
-    made = std::min(made, (line->context_end - context) / sequences);
+    const double to_end = line->context_end - context;
+    if (to_end < made * sequences) made = to_end / sequences;
     if (growing > 0) {
       made = std::min(made, (line->window_end - window) / growing);
       made = std::min(made, filling);
