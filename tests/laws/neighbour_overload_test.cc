@@ -72,6 +72,10 @@ TEST(NeighbourOverload, WhereNobodyIsSlowedDownARowHasAllFigures) {
     EXPECT_EQ(shared.e2e_p99, expected.e2e_p99);
     EXPECT_EQ(shared.queue, expected.queue);
     EXPECT_EQ(shared.tpot_p50, expected.tpot_p50);
+    EXPECT_GT(shared.kv_use, 0);
+    EXPECT_EQ(shared.kv_use, expected.kv_use);
+    EXPECT_GT(shared.kv_waste, 0);
+    EXPECT_EQ(shared.kv_waste, expected.kv_waste);
   }
 }
 

@@ -59,6 +59,8 @@ const std::vector<Neutral>& neutrals() {
       {"a queue of any length",
        [](Fleet& fleet) { fleet.main().admission.max_queue = 1'000'000'000; },
        {"shedding"}},
+      {"figures that nobody asks for",
+       [](Fleet& fleet) { fleet.lab.purpose = RunPurpose::few_figures; }},
       {"turns without others",
        [](Fleet& fleet) { fleet.turns = {.period = 0.37, .offset = 0.1, .length = 0.37}; },
        {"turns"}},

@@ -23,6 +23,7 @@ struct Laboratory {
   ServingSim sim;
   std::vector<RequestRow> rows;
   Encoders::Setup encoders;  // that requests pass before all else
+  RunPurpose purpose = RunPurpose::figures;
   const std::function<void(const ServingSim&)>* before_event = nullptr;
 
   explicit Laboratory(toys::RandomCase random)
@@ -55,6 +56,7 @@ struct Laboratory {
              .slo = scenario.slo,
              .level = level,
              .plan = run_plan(scenario.load, level, made.resources.find_trace("toy")),
+             .purpose = purpose,
              .seed = std::uint64_t(scenario.seed),
              .audit = true,
              .before_event = before_event,
