@@ -202,13 +202,35 @@ void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, Sh
   }
 }
 
-std::int64_t KvPool::freed_by(const KvHolding& holding, std::int64_t blocks) const {
+std::int64_t KvPool::freed_by(const KvHolding& holding, std::int64_t blocks,
+                              std::vector<KvHolding::Part>& gone) const {
   std::int64_t freed = blocks - holding.shared;
   for (const KvHolding::Part& part : holding.parts) {
-    const Extent& extent = extents_[std::size_t(part.extent)];
-    freed += extent.reach - extent.reach_without(part.blocks);
+    if (extents_[std::size_t(part.extent)].one_holder()) {
+      freed += part.blocks;
+      continue;
+    }
+    const std::int32_t before = reach_without(part.extent, gone);
+    gone.push_back(part);
+    freed += before - reach_without(part.extent, gone);
   }
   return freed;
+}
+
+std::int32_t KvPool::reach_without(std::int32_t index,
+                                   std::span<const KvHolding::Part> gone) const {
+  const Extent& extent = extents_[std::size_t(index)];
+  const auto leaves = [&](std::int32_t blocks) {
+    return std::count_if(gone.begin(), gone.end(), [&](const KvHolding::Part& part) {
+      return part.extent == index && part.blocks == blocks;
+    });
+  };
+  if (leaves(extent.reach) < extent.longest) return extent.reach;
+  std::int32_t reach = 0;
+  for (const std::int32_t blocks : extent.less) {
+    if (blocks > reach && leaves(blocks) < std::ranges::count(extent.less, blocks)) reach = blocks;
+  }
+  return reach;
 }
 
 void KvPool::let_go(const KvHolding& holding, bool pinned) {

@@ -195,8 +195,10 @@ class KvPool {
   // Brings that into the cache, which has not changed since, as far as there is room that nobody else holds.
   void restore(std::span<const PrefixExtent> prefix, Below& below);
 
-  // Blocks that would come free if a holder of `blocks` in all let go.
-  std::int64_t freed_by(const KvHolding& holding, std::int64_t blocks) const;
+  // Blocks that would come free if a holder of `blocks` in all let go, after those whose `gone` parts others hold, too: its own
+  // are added to them. What several share comes free with the last of them.
+  std::int64_t freed_by(const KvHolding& holding, std::int64_t blocks,
+                        std::vector<KvHolding::Part>& gone) const;
   // What is left in the cache may be `pinned`: it is given up after everything that is not.
   void release(KvHolding& holding, std::int64_t blocks, bool pinned = false) {
     give(blocks - holding.shared);
@@ -230,6 +232,7 @@ class KvPool {
     bool own = false;               // of one sequence: nobody else asks for it
 
     std::int64_t unused() const { return blocks - reach; }
+    bool one_holder() const { return longest == 1 && less.empty(); }
     // What `reach` falls to when a holder of `held` blocks leaves.
     std::int32_t reach_without(std::int64_t held) const;
   };
@@ -317,6 +320,8 @@ class KvPool {
   Below::Resume find_state(std::uint64_t key, const Found& found,
                            std::span<KvTier* const, kTiers> tiers) const;
   void restore_state(std::uint64_t key, const Below::Resume& resume, std::int64_t room);
+  // What the reach of an extent falls to when of its holders those leave that have its parts in `gone`.
+  std::int32_t reach_without(std::int32_t extent, std::span<const KvHolding::Part> gone) const;
   void let_go(const KvHolding& holding, bool pinned);
   void drop_unused(double now);
   // Gives up blocks of the piece that is first in its list.
