@@ -15,6 +15,7 @@ Scenario images(std::int64_t tokens) {
   scenario.task = Task::denoise;
   scenario.device = toys::shipped("devices", "h100-sxm").device;
   scenario.model = toys::shipped("models", "dit-xl-2").model;
+  scenario.model.max_context = 0;  // whatever it was trained for
   scenario.host = toys::no_host();
   scenario.denoise = {.tokens = tokens, .steps = 10};
   return scenario;
@@ -39,6 +40,17 @@ TEST(DenoiseLaws, APassDoesThePublishedArithmetic) {
     scenario.denoise.steps = 1;
     EXPECT_NEAR(flops(scenario) / (2 * published), 1, 0.01) << patches;
   }
+}
+
+// An image that a model was not made for has no time, as a prompt has none.
+TEST(DenoiseLaws, AModelMakesNoLargerImagesThanItCan) {
+  Scenario scenario = images(1000);
+  scenario.model.max_context = 1024;
+  scenario.denoise.text = 24;
+  made(scenario);
+  scenario.denoise.text = 25;
+  EXPECT_EQ(evaluate(scenario).reason,
+            "denoise.tokens + denoise.text (1025) exceeds model.max_context (1024)");
 }
 
 TEST(DenoiseLaws, StepsAreAlike) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <set>
@@ -228,6 +229,19 @@ TEST(ServingClasses, SheddingWhoWouldBeLateKnowsWhoIsOvertaken) {
       EXPECT_GT(metrics.throughput.value, 36) << urgent << ", " << limit;
     }
   }
+}
+
+// Limits of classes are limits, whether or not the load has others.
+TEST(ServingClasses, TheShareOfAllIsTheMeanOfTheClasses) {
+  Scenario scenario = overloaded();
+  scenario.slo = {};
+  scenario.load.classes.high = {.share = 0.5, .ttft = Seconds{1e-6}};
+  scenario.load.classes.low = {.share = 0.5};
+  const Metrics metrics = evaluate(scenario).metrics;
+  EXPECT_EQ(metrics.slo_attainment_high, 0);
+  EXPECT_EQ(metrics.slo_attainment_low, 1);
+  EXPECT_NEAR(metrics.slo_attainment, 0.5, 0.1);
+  EXPECT_TRUE(std::isnan(metrics.slo_met));
 }
 
 TEST(ServingClasses, TenantsShareFairlyWhereTheQueueDoes) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/feasibility.h"
 #include "engine/step/interval.h"
 #include "engine/step/step_time.h"
 #include "engine/tasks/report_images.h"
@@ -32,10 +33,12 @@ StepTime one_step(const TaskPoint& point, std::vector<KernelRow>& rows) {
 }  // namespace
 
 std::optional<Refusal> denoise_problem(const Scenario& scenario) {
-  if (scenario.parallel.pp == 1) return std::nullopt;
-  return Refusal{ReasonClass::unsupported,
-                 "images in stages: state parallel.pp: 1; parallel.tp and parallel.cp share an "
-                 "image out"};
+  if (scenario.parallel.pp > 1) {
+    return Refusal{ReasonClass::unsupported,
+                   "images in stages: state parallel.pp: 1; parallel.tp and parallel.cp share an "
+                   "image out"};
+  }
+  return too_long("denoise.tokens + denoise.text", scenario.denoise.sequence(), scenario.model);
 }
 
 MemoryDemand denoise_demand(const Scenario& scenario, const Resources&, Scratch&) {

@@ -309,11 +309,11 @@ void report_serving(const Scenario& scenario, const ServePools& pools, ServingSi
     metrics.total_per_user = TokensPerSecond{tokens / (measured.requests * e2e.mean.value)};
   }
   const Slo& slo = served_slo(scenario);
-  if (slo.any()) {
+  if (slo.any() || scenario.load.classes.any()) {
     const double wanted = measured.requests + measured.given_up;
     metrics.slo_attainment = wanted > 0 ? measured.good_requests / wanted : 0;
-    metrics.slo_met = meets(slo, stats) ? 1 : 0;
   }
+  if (slo.any()) metrics.slo_met = meets(slo, stats) ? 1 : 0;
   metrics.requests_finished = summary.finished;
   metrics.requests_refused = summary.refused;
   metrics.preemptions = summary.preemptions;

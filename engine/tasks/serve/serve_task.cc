@@ -187,6 +187,8 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
   double lowest_unseen = kNever;
   std::string unseen;
   std::vector<RateTrial> trials;
+  double lowest = kNever;
+  std::string missed;  // at the lowest rate
   const double guess = setting.capacity.requests / double(load.calls_of_session());
   const CapacityResult found = highest_rate(guess, scenario.capacity.tolerance, [&](double rate) {
     const LoadLevel tried{.rate = rate};
@@ -200,6 +202,10 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
       unseen = why_nothing(load, sim);
     }
     trials.push_back(trial_of(rate, scenario.capacity.slo, sim));
+    if (rate < lowest) {
+      lowest = rate;
+      missed = missed_limit(scenario.capacity.slo, sim.stats());
+    }
     return trials.back().holds;
   });
   // A rate at which nothing was seen says nothing about the rates below it.
@@ -211,7 +217,11 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
     return Refusal{ReasonClass::load,
                    "capacity.slo is met at any rate: load.requests are too few to miss it"};
   }
-  if (found.rate <= 0) return Refusal{ReasonClass::slo, "no rate meets capacity.slo"};
+  if (found.rate <= 0) {
+    std::string reason = "no rate meets capacity.slo";
+    if (!missed.empty()) reason += fmt::format(": at {:.3g} req/s {}", lowest, missed);
+    return Refusal{ReasonClass::slo, std::move(reason)};
+  }
   metrics.capacity = RequestsPerSecond{found.rate};
   metrics.capacity_monotone = found.monotone ? 1 : 0;
   metrics.capacity_decided = told_around(found.rate, trials) ? 1 : 0;

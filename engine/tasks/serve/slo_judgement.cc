@@ -1,7 +1,11 @@
 #include "engine/tasks/serve/slo_judgement.h"
-#include "engine/figures.h"
+
+#include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
+
+#include "engine/figures.h"
 
 namespace engine {
 namespace {
@@ -71,6 +75,30 @@ bool meets(const Slo& slo, ServingStats& stats) {
   const double given_up = stats.measured().given_up;
   return within(slo.ttft, stats.ttft, given_up) && meets_between_tokens(slo, stats) &&
          within(slo.e2e, stats.e2e, given_up);
+}
+
+std::string missed_limit(const Slo& slo, ServingStats& stats) {
+  std::string missed;
+  const auto look = [&missed](std::string_view name, const LatencyLimits& limits,
+                              const auto& seen_at) {
+    limits.each([&](double share, double limit) {
+      const double seen = seen_at(share);
+      if (!missed.empty() || !(seen > limit) || !std::isfinite(seen)) return;
+      const std::string which = share == kMeanShare ? "mean" : fmt::format("p{:.0f}", 100 * share);
+      missed = fmt::format("{}_{} is {:.3g} s, and {:g} s are allowed", name, which, seen, limit);
+    });
+  };
+  const auto of = [given_up = stats.measured().given_up](Samples& samples) {
+    return [&samples, given_up](double share) { return limited_value(share, samples, given_up); };
+  };
+  look("ttft", slo.ttft, of(stats.ttft));
+  look("tpot", slo.tpot, of(stats.tpot));
+  look("itl", slo.itl, [&stats](double share) {
+    if (stats.gap_count() <= 0) return 0.0;
+    return share == kMeanShare ? stats.gap_mean() : stats.gap_percentile(share);
+  });
+  look("e2e", slo.e2e, of(stats.e2e));
+  return missed;
 }
 
 double first_token_room(const Slo& slo, ServingStats& stats) {

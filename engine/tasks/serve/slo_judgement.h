@@ -1,6 +1,8 @@
 // Latencies of a finished simulation, and whether they keep what was promised.
 #pragma once
 
+#include <string>
+
 #include "engine/base/units.h"
 #include "engine/serving/figures/serving_stats.h"
 #include "engine/serving/settings/slo.h"
@@ -16,6 +18,9 @@ Latency gap_latency(const ServingStats& stats);
 
 // Whether every stated percentile was seen and is within its limit, and everybody was answered.
 bool meets(const Slo& slo, ServingStats& stats);
+
+// A limit that is missed, and by how much; empty where none is, or where only those who were given up miss it.
+std::string missed_limit(const Slo& slo, ServingStats& stats);
 
 // Whether there is a limit on a single latency.
 bool limited(const LatencyLimits& limits);
