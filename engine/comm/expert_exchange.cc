@@ -140,13 +140,18 @@ double crossings_inside(ExpertExchange::Way way) {
   return (way == ExpertExchange::Way::dispatch ? 3 : 2) + 1;
 }
 
+// What the same kernels take more, each way, as soon as tokens are forwarded between nodes, however few they are. The tables have one
+// node. Read off one served run whose decodes use them (tools/calibrate/ACCURACY.md, kernels for many tokens between nodes).
+constexpr double kForwarding = 115;  // us
+
 CollectiveTime normal(const ExpertExchange& op, const Spread& spread, const Fullest& fullest,
                       const Rates& rates, const ExchangeFit& fit) {
   const Traffic traffic = copies_per_node(op, spread, fullest);
   const double senders = double(op.multiprocessors);
   const double start = near_start(fit.start, crossings_inside(op.way), rates) +
                        fit.token_time * op.tokens / senders / 100 +
-                       hops_between_nodes(op.way) * rates.hop;
+                       hops_between_nodes(op.way) * rates.hop +
+                       (spread.nodes > 1 ? kForwarding : 0);
   const double sending = (traffic.inside + traffic.between) / (senders * fit.sender_rate * 1e3);
   const double moving =
       overlapped(sending, moving_time(traffic, rates, fit.link_share), fit.overlap_power);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/rounding.h"
+#include "engine/kernels/moe.h"
 #include "engine/kernels/power.h"
 #include "engine/kernels/traffic.h"
 #include "engine/model/backward_ops.h"
@@ -109,6 +110,28 @@ struct Caller {
     return product_of(op.rows / op.touched, op.touched, op);
   }
 
+  // The matrices that open an expert are one product, the one that closes it another. Cycles and traffic are those of the
+  // fullest device, which the others wait for; multiplications are those of the mean one.
+  Call operator()(const Moe& op) const {
+    const Routed work = routed_by_skew(op);
+    const GroupedGemm opening{.rows = work.copies,
+                              .touched = work.touched,
+                              .n = op.intermediate * (op.gated ? 2 : 1),
+                              .k = op.hidden,
+                              .weights = op.weights,
+                              .activations = op.activations,
+                              .group = op.group};
+    GroupedGemm closing = opening;
+    closing.n = op.hidden;
+    closing.k = op.intermediate;
+    ArrayCall call = *(*this)(opening);
+    call.add(*(*this)(closing));
+    const double mean = copies_on_a_device(op) / work.copies;
+    call.multiplies *= mean;
+    call.useful *= mean;
+    return call;
+  }
+
   Call operator()(const ImageConvolution& op) const {
     const double value = bytes_of(op.activations), groups = double(op.groups);
     return whole_call({.m = op.rows,
@@ -200,6 +223,16 @@ struct Caller {
 };
 
 }  // namespace
+
+void ArrayCall::add(const ArrayCall& other, double times) {
+  cycles += other.cycles * times;
+  multiplies += other.multiplies * times;
+  useful += other.useful * times;
+  at_peak += other.at_peak * times;
+  buffer += other.buffer * times;
+  memory += other.memory * times;
+  cold += other.cold * times;
+}
 
 std::optional<ArrayCall> array_call(const Op& op, const Device& device) {
   auto call = std::visit(Caller{device}, op);

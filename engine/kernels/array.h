@@ -18,9 +18,12 @@ struct ArrayCall {
   Bytes buffer;  // between grids and buffer
   Bytes memory;  // between buffer and memory
   Bytes cold;    // of that: in any case
+
+  // Another call after this one, so many times.
+  void add(const ArrayCall& other, double times = 1);
 };
 
-// Of one call; nothing: the grids do not do it (passes, copies, routed experts).
+// Of one call; nothing: the grids do not do it (passes, copies, adapters).
 std::optional<ArrayCall> array_call(const Op& op, const Device& device);
 
 // Grids, buffer and memory work at the same time.

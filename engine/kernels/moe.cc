@@ -34,13 +34,6 @@ double skew_strength(const Moe& op, const MoeFit& fit) {
   return fit.skew_strength * relative;
 }
 
-// What the work is made of once routing is drawn.
-struct Routed {
-  double copies;   // on the fullest device
-  double touched;  // local experts with a token
-};
-
-// The device that all others wait for.
 Routed routed(const Moe& op, const MoeFit& fit) {
   const double local = double(op.local_experts), mean = copies_on_a_device(op);
   if (op.balanced) {
@@ -128,10 +121,7 @@ FormTime moe_form(const Moe& op, const Routed& work, const DeviceRates& device, 
 
 KernelTime moe_roofline(const Moe& op, const Device& device) {
   const double hidden = double(op.hidden), inner = double(op.intermediate);
-  const double fuller = op.balanced ? 1 : fullest_device(op, op.skew);
-  const double copies = copies_on_a_device(op) * fuller;
-  const double touched = op.balanced ? std::max(1.0, std::min(copies, double(op.local_experts)))
-                                     : std::max(1.0, experts_touched(op, fuller));
+  const auto [copies, touched] = routed_by_skew(op);
   const double weights =
       touched * stored_bytes(matrices(op) * hidden * inner, op.weights, op.group);
   // Copies in, between the projections and out, and the sum over a token's experts.
@@ -165,6 +155,14 @@ OwnSlot slot_of(const Moe& op, const SlotContext& context) {
   if (!has_gemm_format(op.weights, op.activations)) return {};
   auto& sets = context.calibration.moe[static_cast<std::size_t>(moe_format(op))];
   return slot_in(sets, sets, context);
+}
+
+Routed routed_by_skew(const Moe& op) {
+  const double fuller = op.balanced ? 1 : fullest_device(op, op.skew);
+  const double copies = copies_on_a_device(op) * fuller;
+  const double touched =
+      op.balanced ? std::min(copies, double(op.local_experts)) : experts_touched(op, fuller);
+  return {copies, std::max(1.0, touched)};
 }
 
 double experts_touched(const Moe& op, double fuller) {

@@ -73,8 +73,10 @@ void KvPool::look_below(std::span<const PrefixExtent> prefix, std::int64_t most_
       const Extent& extent = extents_[std::size_t(index)];
       found = std::min<std::int64_t>(extent.blocks, wanted);
       if (goes_on_here) add_part(extent, part, start, most_tokens, below.here);
+      goes_on_here = goes_on_here && below.here.whole;
+    } else {
+      goes_on_here = goes_on_here && pass_part(wanted, below.here);
     }
-    goes_on_here = goes_on_here && index >= 0 && below.here.whole;
     for (std::size_t i = 0; i < kTiers && found < wanted; ++i) {
       if (tiers[i] == nullptr) continue;
       const std::int64_t more = std::clamp(tiers[i]->blocks(part.key), found, wanted) - found;
@@ -131,6 +133,14 @@ void KvPool::restore(std::span<const PrefixExtent> prefix, Below& below) {
   }
 }
 
+bool KvPool::find_part(const PrefixExtent& part, std::int64_t start, std::int64_t most_tokens,
+                       Match& match) const {
+  const std::int32_t index = table_.find(part.key);
+  if (index < 0) return pass_part(blocks_to_share(part, start, most_tokens), match);
+  add_part(extents_[std::size_t(index)], part, start, most_tokens, match);
+  return true;
+}
+
 KvPool::Match KvPool::look_up(std::span<const PrefixExtent> prefix,
                               std::int64_t most_tokens) const {
   Match match;
@@ -148,7 +158,8 @@ void KvPool::hold(std::span<const PrefixExtent> prefix, const Match& match, KvHo
   if (!caching_) return;
   std::int64_t start = 0;
   for (std::size_t i = 0; i < match.extents; ++i) {
-    const std::int32_t index = table_.find(prefix[i].key);
+    std::int32_t index = table_.find(prefix[i].key);
+    if (index < 0) index = insert(prefix[i].key);  // it has no whole block
     const std::int64_t blocks =
         i + 1 == match.extents ? match.last : full_blocks(start, prefix[i].end);
     start = prefix[i].end;
@@ -202,13 +213,35 @@ void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, Sh
   }
 }
 
-std::int64_t KvPool::freed_by(const KvHolding& holding, std::int64_t blocks) const {
+std::int64_t KvPool::freed_by(const KvHolding& holding, std::int64_t blocks,
+                              std::vector<KvHolding::Part>& gone) const {
   std::int64_t freed = blocks - holding.shared;
   for (const KvHolding::Part& part : holding.parts) {
-    const Extent& extent = extents_[std::size_t(part.extent)];
-    freed += extent.reach - extent.reach_without(part.blocks);
+    if (extents_[std::size_t(part.extent)].one_holder()) {
+      freed += part.blocks;
+      continue;
+    }
+    const std::int32_t before = reach_without(part.extent, gone);
+    gone.push_back(part);
+    freed += before - reach_without(part.extent, gone);
   }
   return freed;
+}
+
+std::int32_t KvPool::reach_without(std::int32_t index,
+                                   std::span<const KvHolding::Part> gone) const {
+  const Extent& extent = extents_[std::size_t(index)];
+  const auto leaves = [&](std::int32_t blocks) {
+    return std::count_if(gone.begin(), gone.end(), [&](const KvHolding::Part& part) {
+      return part.extent == index && part.blocks == blocks;
+    });
+  };
+  if (leaves(extent.reach) < extent.longest) return extent.reach;
+  std::int32_t reach = 0;
+  for (const std::int32_t blocks : extent.less) {
+    if (blocks > reach && leaves(blocks) < std::ranges::count(extent.less, blocks)) reach = blocks;
+  }
+  return reach;
 }
 
 void KvPool::let_go(const KvHolding& holding, bool pinned) {

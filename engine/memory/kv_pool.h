@@ -1,12 +1,10 @@
-// The paged KV cache of one replica: how many blocks are free, and which of them hold prefixes that a
-// later request may share.
+// The paged KV cache of one replica: how many blocks are free, and which of them hold prefixes that a later request may share.
 //
-// Without prefix caching a pool is a count. With it, what requests may share is kept in extents: runs
-// of blocks with one key (a recorded block, a system prompt, a turn of a conversation). Requests follow
-// a key for different lengths, as a short prompt ends inside a long system prompt: what they share is
-// the common part. An extent is as long as the longest that was computed, and is held as far as the
-// longest request that uses it; beyond that it is cache, given up from its end. Extents make the price
-// of a long prompt the number of its parts, not of its blocks.
+// Without prefix caching a pool is a count. With it, what requests may share is kept in extents: runs of blocks with one key (a recorded
+// block, a system prompt, a turn of a conversation). Requests follow a key for different lengths, as a short prompt ends inside a long
+// system prompt: what they share is the common part. An extent is as long as the longest that was computed, and is held as far as the
+// longest request that uses it; beyond that it is cache, given up from its end. Extents make the price of a long prompt the number of its
+// parts, not of its blocks.
 //
 // Engines keep all free blocks in one queue, by age, whether or not somebody will ask for what is in them: blocks that
 // come free go to its end, the last of a request first, and whoever needs one takes the oldest. So what nobody asks for again
@@ -16,8 +14,7 @@
 // A sequence that makes way leaves what it alone has in the cache, too, as the last extent of its prefix (`PrefixExtent::own`). When
 // it comes back it takes back what is left of that.
 //
-// A model with scans goes on only from a place whose state was kept, so there a prefix is found up to its
-// last state (kv_pool_states.cc).
+// A model with scans goes on only from a place whose state was kept, so there a prefix is found up to its last state (kv_pool_states.cc).
 #pragma once
 
 #include <algorithm>
@@ -115,6 +112,7 @@ class KvPool {
     std::int64_t last = 0;    // blocks of the last one
     bool whole = true;        // the last one is there as far as the prefix follows it
     bool may_shrink = false;  // what it counts may be given up although somebody holds its blocks
+    std::size_t passed = 0;   // extents after these that have no whole block and are not there
   };
   // At most `most_tokens` count: the last token of a prompt is always computed. It may share the block that this one is in, and
   // nothing beyond: what was there of its answer before a failure is not part of its prompt.
@@ -195,8 +193,10 @@ class KvPool {
   // Brings that into the cache, which has not changed since, as far as there is room that nobody else holds.
   void restore(std::span<const PrefixExtent> prefix, Below& below);
 
-  // Blocks that would come free if a holder of `blocks` in all let go.
-  std::int64_t freed_by(const KvHolding& holding, std::int64_t blocks) const;
+  // Blocks that would come free if a holder of `blocks` in all let go, after those whose `gone` parts others hold, too: its own
+  // are added to them. What several share comes free with the last of them.
+  std::int64_t freed_by(const KvHolding& holding, std::int64_t blocks,
+                        std::vector<KvHolding::Part>& gone) const;
   // What is left in the cache may be `pinned`: it is given up after everything that is not.
   void release(KvHolding& holding, std::int64_t blocks, bool pinned = false) {
     give(blocks - holding.shared);
@@ -230,6 +230,7 @@ class KvPool {
     bool own = false;               // of one sequence: nobody else asks for it
 
     std::int64_t unused() const { return blocks - reach; }
+    bool one_holder() const { return longest == 1 && less.empty(); }
     // What `reach` falls to when a holder of `held` blocks leaves.
     std::int32_t reach_without(std::int64_t held) const;
   };
@@ -266,16 +267,17 @@ class KvPool {
                                std::int64_t most_tokens) const {
     return full_blocks(start, std::min(part.end, most_tokens + 1));
   }
-  // Adds what there is of the next extent, which begins at `start`; false: nothing.
+  // Adds what there is of the next extent, which begins at `start`; false: its blocks are not there.
   bool find_part(const PrefixExtent& part, std::int64_t start, std::int64_t most_tokens,
-                 Match& match) const {
-    const std::int32_t index = table_.find(part.key);
-    if (index < 0) return false;
-    add_part(extents_[std::size_t(index)], part, start, most_tokens, match);
-    return true;
+                 Match& match) const;
+  // One that is not there ends a prefix, unless it has no whole block: what follows it may still be found.
+  static bool pass_part(std::int64_t wanted, Match& match) {
+    ++match.passed;
+    return wanted == 0;
   }
   void add_part(const Extent& extent, const PrefixExtent& part, std::int64_t start,
                 std::int64_t most_tokens, Match& match) const {
+    match.extents += std::exchange(match.passed, 0);
     match.last = std::min<std::int64_t>(extent.blocks, blocks_to_share(part, start, most_tokens));
     match.blocks += match.last;
     match.idle += std::max<std::int64_t>(0, match.last - extent.reach);
@@ -317,6 +319,8 @@ class KvPool {
   Below::Resume find_state(std::uint64_t key, const Found& found,
                            std::span<KvTier* const, kTiers> tiers) const;
   void restore_state(std::uint64_t key, const Below::Resume& resume, std::int64_t room);
+  // What the reach of an extent falls to when of its holders those leave that have its parts in `gone`.
+  std::int32_t reach_without(std::int32_t extent, std::span<const KvHolding::Part> gone) const;
   void let_go(const KvHolding& holding, bool pinned);
   void drop_unused(double now);
   // Gives up blocks of the piece that is first in its list.

@@ -40,6 +40,7 @@ PoolConstants ServingSim::constants_of(std::size_t index) {
   common.tells_first_token = stage.carry.tells_first_token;
   common.given_up_in_sight = gives_up_in_sight(index);
   common.tells_late = common.given_up_in_sight && pool.groups.empty() && pool.lanes == 1;
+  common.counts_room = problem_->purpose == RunPurpose::figures;
   common.audit = problem_->audit;
   common.answers_come_later = policy.answers_come_later;
   common.plain = from.own_paces == nullptr && from.late_reading == nullptr && pool.groups.empty() &&

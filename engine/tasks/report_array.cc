@@ -10,12 +10,7 @@ void report_array(const OpList& ops, const Device& device, Metrics& metrics) {
       double(array.rows) * double(array.columns) * double(device.multiprocessors);
   ArrayCall sum;
   for (const PlannedOp& planned : ops) {
-    const auto call = array_call(planned.op, device);
-    if (!call) continue;
-    sum.cycles += call->cycles * planned.calls;
-    sum.multiplies += call->multiplies * planned.calls;
-    sum.buffer += call->buffer * planned.calls;
-    sum.memory += call->memory * planned.calls;
+    if (const auto call = array_call(planned.op, device)) sum.add(*call, planned.calls);
   }
   metrics.array_cycles = sum.cycles;
   metrics.array_utilization = sum.cycles > 0 ? sum.multiplies / (sum.cycles * multipliers) : 0;

@@ -46,21 +46,25 @@ std::int32_t SpaceReader::label_code(int column, const std::string& label) {
   return known->second;
 }
 
-void SpaceReader::take_path(const std::string& path, const Location& where) {
-  const auto [known, fresh] = taken_.emplace(path, where);
-  if (!fresh) {
-    reading_.mistake(where, "'" + path + "' is set by two axes",
-                     "the other one is at " + place_text(known->second) + "; remove one of them");
-  }
+void SpaceReader::take_path(const std::string& path, const Setter& setter) {
+  const auto [known, fresh] = taken_.emplace(path, setter);
+  if (fresh) return;
+  const Setter& other = known->second;
+  const bool alike = setter.kind == other.kind;
+  std::string both = "an axis and by the base of a sub-sweep";
+  if (alike) both = setter.kind == Setter::Kind::axis ? "two axes" : "the bases of two sub-sweeps";
+  reading_.mistake(setter.where, "'" + path + "' is set by " + both,
+                   (alike ? "the other one" : other.name()) + " is at " + place_text(other.where) +
+                       "; remove one of them");
 }
 
-int SpaceReader::new_axis(const std::string& path, const Location& where) {
-  take_path(path, where);
+int SpaceReader::new_axis(const std::string& path, const Setter& setter) {
+  take_path(path, setter);
   Axis axis;
   axis.path = path;
   axis.depth = depth_of(path);
   parts_.axes.push_back(std::move(axis));
-  noted_.push_back({trail_, where, {}});
+  noted_.push_back({trail_, setter.where, {}});
   return int(parts_.axes.size()) - 1;
 }
 
@@ -89,7 +93,7 @@ void SpaceReader::set_when_below(const SpaceNode& node, int formula, const Locat
 }
 
 int SpaceReader::add_axis(const Node& path, AxisForm form, FormPlace place) {
-  const int number = new_axis(path.text, path.where);
+  const int number = new_axis(path.text, {Setter::Kind::axis, path.where});
   if (!form.interval) parts_.axes[std::size_t(number)].label_column = label_column(path.text);
   Axis& axis = parts_.axes[std::size_t(number)];
   if (form.interval) axis.interval = *form.interval;
@@ -118,7 +122,7 @@ int SpaceReader::add_axis(const Node& path, AxisForm form, FormPlace place) {
 }
 
 int SpaceReader::add_fixed(const Assignment& assignment) {
-  const int number = new_axis(assignment.path, assignment.where);
+  const int number = new_axis(assignment.path, {Setter::Kind::base, assignment.where});
   Axis& axis = parts_.axes[std::size_t(number)];
   axis.edits = assignment.edits;
   axis.settings.push_back({.last_edit = std::uint32_t(axis.edits.size())});
@@ -270,8 +274,8 @@ SpaceNode SpaceReader::read_concat(const NodeEntry& entry) {
     return node;
   }
   const int number = ++concats_;
-  const std::map<std::string, Location> before = taken_;
-  std::map<std::string, Location> after = before;
+  const Setters before = taken_;
+  Setters after = before;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < entry.value.items.size(); ++i) {
     taken_ = before;

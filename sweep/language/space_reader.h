@@ -48,6 +48,15 @@ class SpaceReader {
     std::vector<std::pair<int, engine::Location>> conditions;  // formulas and their places
   };
 
+  // What sets a path: an axis, or the base of a sub-sweep of a concat.
+  struct Setter {
+    enum class Kind { axis, base };
+    Kind kind;
+    engine::Location where;
+    std::string name() const { return kind == Kind::axis ? "the axis" : "the sub-sweep's base"; }
+  };
+  using Setters = std::map<std::string, Setter>;  // by path
+
   SpaceNode read_item(const Node& item);
   SpaceNode read_entry(const NodeEntry& entry);
   SpaceNode read_values_axis(const NodeEntry& entry, FormPlace place);
@@ -59,8 +68,8 @@ class SpaceReader {
 
   int add_axis(const Node& path, AxisForm form, FormPlace place);
   int add_fixed(const Assignment& assignment);
-  int new_axis(const std::string& path, const engine::Location& where);
-  void take_path(const std::string& path, const engine::Location& where);
+  int new_axis(const std::string& path, const Setter& setter);
+  void take_path(const std::string& path, const Setter& setter);
   int add_condition(const Node& node);
   void set_when(int axis, int formula, const engine::Location& where);
   void set_when_below(const SpaceNode& node, int formula, const engine::Location& where);
@@ -71,7 +80,7 @@ class SpaceReader {
   SpaceParts& parts_;
   std::uint64_t seed_;
   Reading& reading_;
-  std::map<std::string, engine::Location> taken_;          // paths set on the way to here
+  Setters taken_;                                          // paths set on the way to here
   std::vector<Noted> noted_;                               // one an axis
   std::vector<std::pair<int, engine::Location>> derived_;  // leaves and places, in order
   Trail trail_;

@@ -69,11 +69,15 @@ void SpaceReader::read_derivations(const Node& node) {
                            engine::leaf_at(int(target.section->first_leaf)).path + "'");
     }
     if (target.leaf == nullptr) continue;
-    const auto axis = taken_.find(entry.key.text);
-    if (axis != taken_.end()) {
-      reading_.mistake(entry.key.where, "derive: '" + entry.key.text + "' is also an axis",
-                       "the axis is on line " + std::to_string(axis->second.line) +
-                           "; a leaf is either swept or derived");
+    const auto taken = taken_.find(entry.key.text);
+    if (taken != taken_.end()) {
+      const Setter& setter = taken->second;
+      const bool swept = setter.kind == Setter::Kind::axis;
+      reading_.mistake(entry.key.where,
+                       "derive: '" + entry.key.text + "' is also " +
+                           (swept ? "an axis" : "set by the base of a sub-sweep"),
+                       setter.name() + " is on line " + std::to_string(setter.where.line) +
+                           "; a leaf is either " + (swept ? "swept" : "set") + " or derived");
     }
     auto formula = read_derivation(entry.value, *target.leaf, "derive", reading_);
     if (!formula) continue;

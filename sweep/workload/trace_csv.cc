@@ -96,8 +96,7 @@ class CsvTrace {
  public:
   explicit CsvTrace(const std::string& name) : builder_(name) {}
 
-  engine::Result<std::shared_ptr<const engine::Trace>> read(std::string_view text,
-                                                            std::int64_t block_tokens) {
+  engine::Result<std::shared_ptr<const engine::Trace>> read(std::string_view text) {
     bool readable = true;
     CsvLines lines(text);
     std::string_view line;
@@ -110,7 +109,7 @@ class CsvTrace {
         row(line);
       }
     }
-    return builder_.finish(text, block_tokens);
+    return builder_.finish(text);
   }
 
  private:
@@ -208,9 +207,8 @@ class CsvTrace {
 }  // namespace
 
 engine::Result<std::shared_ptr<const engine::Trace>> parse_csv_trace(std::string_view text,
-                                                                     const std::string& name,
-                                                                     std::int64_t block_tokens) {
-  return CsvTrace(name).read(text, block_tokens);
+                                                                     const std::string& name) {
+  return CsvTrace(name).read(text);
 }
 
 }  // namespace sweep

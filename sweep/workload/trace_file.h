@@ -16,18 +16,11 @@
 
 namespace sweep {
 
-struct TraceOptions {
-  // Tokens of one hashed block, where rows have hash_ids; 0: what the format implies (512 for
-  // Mooncake's names, 16 otherwise).
-  std::int64_t block_tokens = 0;
-};
-
 using TraceResult = engine::Result<std::shared_ptr<const engine::Trace>>;
 
-TraceResult read_trace(const std::string& path, const TraceOptions& options = {});
+TraceResult read_trace(const std::string& path);
 
 // The same from text in memory; `name` appears in mistakes and says the format by its ending.
-TraceResult parse_trace(std::string_view text, const std::string& name,
-                        const TraceOptions& options = {});
+TraceResult parse_trace(std::string_view text, const std::string& name);
 
 }  // namespace sweep

@@ -144,8 +144,7 @@ Written written_for(const std::string& key, std::string_view line) {
 }  // namespace
 
 engine::Result<std::shared_ptr<const engine::Trace>> parse_json_trace(std::string_view text,
-                                                                      const std::string& name,
-                                                                      std::int64_t block_tokens) {
+                                                                      const std::string& name) {
   TraceBuilder builder(name);
   RowReader reader;
   TraceRowText row;
@@ -187,7 +186,7 @@ engine::Result<std::shared_ptr<const engine::Trace>> parse_json_trace(std::strin
         break;
     }
   }
-  return builder.finish(text, block_tokens);
+  return builder.finish(text);
 }
 
 }  // namespace sweep

@@ -119,6 +119,7 @@ bool TraceBuilder::within(std::string_view text, int line) {
 }
 
 bool TraceBuilder::columns(const std::vector<Name>& names, int line) {
+  std::int64_t block_tokens = kUsualBlockTokens;
   for (const Name& name : names) {
     const TraceColumn column = trace_column(name.text);
     if (column.field == TraceField::none) continue;
@@ -128,7 +129,7 @@ bool TraceBuilder::columns(const std::vector<Name>& names, int line) {
               "rename or remove one of them");
     }
     known = name.text;
-    if (column.block_tokens > 0) implied_block_tokens_ = column.block_tokens;
+    if (column.block_tokens > 0) block_tokens = column.block_tokens;
   }
   for (const auto& [field, name] : {std::pair{TraceField::prompt, "prompt_tokens"},
                                     std::pair{TraceField::output, "output_tokens"}}) {
@@ -136,7 +137,10 @@ bool TraceBuilder::columns(const std::vector<Name>& names, int line) {
     mistake(line, 1, fmt::format("there is no column '{}'", name),
             "a trace has the columns arrival_s, prompt_tokens and output_tokens");
   }
-  if (has(TraceField::hashes)) trace_->first_block.push_back(0);
+  if (has(TraceField::hashes)) {
+    trace_->first_block.push_back(0);
+    trace_->block_tokens = block_tokens;
+  }
   return mistakes_.empty();
 }
 
@@ -195,6 +199,20 @@ void TraceBuilder::check_id(Checked& checked) {
         fmt::format("request '{}' is in line {} already", checked.row.id, place->second));
 }
 
+// Blocks of another size than the trace is taken to have would be found, or missed, without a word. Fewer may be
+// listed: what follows them is nobody else's.
+void TraceBuilder::check_blocks(Checked& checked) {
+  const std::int64_t tokens = trace_->block_tokens;
+  const auto prompt = std::int64_t(checked.row.prompt);
+  const std::int64_t blocks = (prompt + tokens - 1) / tokens;
+  const auto listed = std::int64_t(checked.row.hashes.size());
+  if (listed <= blocks) return;
+  wrong(checked, TraceField::hashes,
+        fmt::format("the row has {} hash_ids, and a prompt of {} tokens {} block{} of {}", listed,
+                    prompt, blocks, blocks == 1 ? "" : "s", tokens),
+        fmt::format("give one for each block of {} tokens", tokens));
+}
+
 void TraceBuilder::add_row(const TraceRowText& row, int line, std::string_view text) {
   Checked checked{row, line, text};
   check_present(checked);
@@ -202,6 +220,7 @@ void TraceBuilder::add_row(const TraceRowText& row, int line, std::string_view t
     check_whole(checked, TraceField::prompt, row.prompt, 1, kMostTokens);
     check_whole(checked, TraceField::output, row.output, 1, kMostTokens);
     if (has(TraceField::arrival)) check_arrival(checked);
+    if (checked.good && has(TraceField::hashes)) check_blocks(checked);
   }
   if (row.places[std::size_t(TraceField::session)] != 0) {
     check_whole(checked, TraceField::session, row.session, 0, kMostSessions);
@@ -244,14 +263,9 @@ void TraceBuilder::append(const TraceRowText& row) {
 }
 
 engine::Result<std::shared_ptr<const engine::Trace>> TraceBuilder::finish(
-    std::string_view content, std::int64_t block_tokens) {
+    std::string_view content) {
   if (mistakes_.empty() && trace_->size() == 0) mistake(1, 1, "the trace has no rows");
   if (!mistakes_.empty()) return std::move(mistakes_).finish();
-  if (has(TraceField::hashes)) {
-    trace_->block_tokens = block_tokens > 0            ? block_tokens
-                           : implied_block_tokens_ > 0 ? implied_block_tokens_
-                                                       : kUsualBlockTokens;
-  }
   trace_->checksum = fmt::format("{:016x}", XXH3_64bits(content.data(), content.size()));
   return std::shared_ptr<const engine::Trace>(trace_);
 }

@@ -83,8 +83,7 @@ class TraceBuilder {
   // `text` is the line the row was read from.
   void add_row(const TraceRowText& row, int line, std::string_view text);
 
-  engine::Result<std::shared_ptr<const engine::Trace>> finish(std::string_view content,
-                                                              std::int64_t block_tokens);
+  engine::Result<std::shared_ptr<const engine::Trace>> finish(std::string_view content);
 
  private:
   // The row being checked.
@@ -99,6 +98,7 @@ class TraceBuilder {
   void check_present(Checked& checked);
   void check_arrival(Checked& checked);
   void check_id(Checked& checked);
+  void check_blocks(Checked& checked);
   void append(const TraceRowText& row);
 
   std::string file_;
@@ -113,15 +113,12 @@ class TraceBuilder {
   Names tenants_, models_;
   std::unordered_map<std::string, int> id_lines_;
   double last_arrival_ = 0;
-  std::int64_t implied_block_tokens_ = 0;
 };
 
 // The two formats.
 engine::Result<std::shared_ptr<const engine::Trace>> parse_csv_trace(std::string_view text,
-                                                                     const std::string& name,
-                                                                     std::int64_t block_tokens);
+                                                                     const std::string& name);
 engine::Result<std::shared_ptr<const engine::Trace>> parse_json_trace(std::string_view text,
-                                                                      const std::string& name,
-                                                                      std::int64_t block_tokens);
+                                                                      const std::string& name);
 
 }  // namespace sweep

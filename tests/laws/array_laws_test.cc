@@ -67,6 +67,52 @@ TEST(ArrayLaws, HeadsThatShareKeysPassTogether) {
   EXPECT_EQ(call.memory.value, 256 * 8 * (128 + 128) * 2);
 }
 
+// Eight experts, of which each of 1,024 tokens chooses two in turn.
+const Moe kExperts{.tokens = 1024,
+                   .hidden = 512,
+                   .intermediate = 256,
+                   .top_k = 2,
+                   .experts = 8,
+                   .local_experts = 8,
+                   .balanced = true};
+
+// 256 tokens each pass 4 x 4 fills that open an expert, and 2 x 4 that close it.
+TEST(ArrayLaws, ExpertsAreProductsOfTheirOwn) {
+  const ArrayCall call = *array_call(kExperts, grid(Dataflow::weight_stationary));
+  EXPECT_EQ(call.cycles, 8 * (4 * 4 + 2 * 4) * (382 + 256));
+  EXPECT_EQ(call.multiplies, 2048.0 * 512 * 256 * 3);
+  EXPECT_EQ(call.cold.value, 8 * 3 * 512 * 256 * 2);
+}
+
+// A model of one expert that every token goes to is a dense one, and routing takes nothing off a grid's energy.
+TEST(ArrayLaws, OneExpertIsADenseModel) {
+  Scenario dense = toys::scenario();
+  dense.task = Task::step;
+  dense.device = grid(Dataflow::weight_stationary);
+  dense.step = {.phase = StepPhase::prefill, .batch = 2, .prompt = 256};
+  Scenario routed = dense;
+  routed.model.moe = {.experts = 1, .top_k = 1, .intermediate = dense.model.intermediate};
+  const Outcome one = evaluate(dense), other = evaluate(routed);
+  ASSERT_EQ(one.status, Status::ok) << one.reason;
+  ASSERT_EQ(other.status, Status::ok) << other.reason;
+  // The router's product, of one column, comes on top.
+  EXPECT_NEAR(other.metrics.multiply_energy / one.metrics.multiply_energy, 1, 1e-3);
+  EXPECT_NEAR(other.metrics.memory_energy / one.metrics.memory_energy, 1, 1e-3);
+}
+
+// Devices that share experts unevenly wait for one another, and multiply no more than one device that has all.
+TEST(ArrayLaws, SharedExpertsAreMultipliedOnce) {
+  Moe all = kExperts;
+  all.balanced = false;
+  all.skew = 1;
+  Moe part = all;
+  part.local_experts = 2;
+  const Device device = grid(Dataflow::weight_stationary);
+  const ArrayCall alone = *array_call(all, device), shared = *array_call(part, device);
+  EXPECT_NEAR(4 * shared.multiplies / alone.multiplies, 1, 1e-12);
+  EXPECT_GT(4 * shared.cycles, alone.cycles);
+}
+
 // A grid does what a GPU does, more slowly or faster.
 TEST(ArrayLaws, UsefulArithmeticIsThatOfTheSameOpElsewhere) {
   const Device with = grid(Dataflow::output_stationary);
@@ -88,6 +134,7 @@ TEST(ArrayLaws, UsefulArithmeticIsThatOfTheSameOpElsewhere) {
   for (const auto& [family, op] : std::vector<std::pair<Family, Op>>{
            {Family::gemm, Gemm{.m = 77, .n = 300, .k = 500, .batch = 3}},
            {Family::gemm, GroupedGemm{.rows = 90, .touched = 7, .n = 300, .k = 500}},
+           {Family::moe, kExperts},
            {Family::convolution, kConv1},
            {Family::attn_prefill, prompt},
            {Family::attn_prefill, backward},

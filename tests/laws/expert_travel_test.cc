@@ -157,6 +157,39 @@ TEST(ExpertTravel, AutomaticIsLowLatencyInDecodesAndTheFasterInPrompts) {
             std::min(time(ExpertTravel::low_latency, true), time(ExpertTravel::normal, true)));
 }
 
+// Kernels for many tokens forward them from node to node, which begins late and pays where there are many: of a prompt's thousands
+// of tokens the start is a small part, of a decode's few it is most.
+TEST(ExpertTravel, KernelsForManyTokensBeginLateBetweenNodes) {
+  Device device = toys::gpu();
+  device.architecture = "Hopper";
+  device.scale_up.bandwidth = BytesPerSecond{400e9};
+  device.scale_out.bandwidth = BytesPerSecond{50e9};
+  const Fabric fabric = fabric_of(Cluster{}, device);
+  using Kernels = ExpertExchange::Kernels;
+  for (const auto way : {ExpertExchange::Way::dispatch, ExpertExchange::Way::combine}) {
+    const auto time = [&](double tokens, std::int64_t ranks, Kernels kernels) {
+      ExpertExchange op{.tokens = tokens,
+                        .hidden = 7168,
+                        .top_k = 8,
+                        .experts = 256,
+                        .ranks = ranks,
+                        .value_bytes = 2,
+                        .kernels = kernels};
+      op.way = way;
+      return exchange_time(op, fabric, device, &toys::transfer());
+    };
+    for (const double tokens : {1.0, 4.0, 16.0, 32.0}) {
+      const Seconds inside = time(tokens, 8, Kernels::normal).total();
+      const Seconds between = time(tokens, 16, Kernels::normal).total();
+      EXPECT_GT(between, 2 * inside) << tokens;
+      EXPECT_LT(time(tokens, 16, Kernels::low_latency).total(), between) << tokens;
+    }
+    const Seconds many = time(8192, 16, Kernels::normal).total();
+    EXPECT_LT(time(1, 16, Kernels::normal).total(), 0.1 * many);
+    EXPECT_LT(many, time(8192, 16, Kernels::low_latency).total());
+  }
+}
+
 TEST(ExpertTravel, WhoSharesNoExpertsBetweenReplicasHasNone) {
   for (const ExpertTravel travel : kTravels) {
     Scenario scenario = shared_experts(travel);

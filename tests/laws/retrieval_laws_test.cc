@@ -165,6 +165,23 @@ TEST(RetrievalLaws, FasterMemoryIsNoSlower) {
   }
 }
 
+// A search finds no more passages than it meets, by a list or in all.
+TEST(RetrievalLaws, NoMoreIsFoundThanIsThere) {
+  Scenario scenario = question();
+  scenario.retrieval.vectors = 5;
+  made(scenario);
+  scenario.retrieval.vectors = 4;
+  EXPECT_NE(reason(scenario).find("retrieval.passages (5)"), std::string::npos);
+  Scenario listed = with_ranker(question());
+  listed.retrieval.index = VectorIndex::ivf;
+  listed.retrieval.lists = 1'000'000;
+  listed.retrieval.probes = 5;
+  made(listed);
+  listed.retrieval.probes = 4;
+  EXPECT_NE(reason(listed).find("retrieval.candidates (50) are more than the 40 vectors"),
+            std::string::npos);
+}
+
 TEST(RetrievalLaws, WhatCannotBeIsRefused) {
   Scenario nowhere = question();
   nowhere.retrieval.host_bandwidth = BytesPerSecond{0};

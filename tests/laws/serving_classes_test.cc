@@ -103,13 +103,15 @@ TEST(ServingClasses, OneClassIsALoadWithoutClasses) {
   }
 }
 
-// Recorded requests, urgent ones and others; steps of 10 ms whatever is in them. Without the others, the urgent ones are
-// as late as with them but for the step that runs when they come.
+// Recorded requests, urgent ones and others, which may share most of their prompts; steps of 10 ms whatever is in them. Without the
+// others, the urgent ones are as late as with them but for the step that runs when they come, and one in which somebody makes way for
+// those who run already: it lets nobody in.
 TEST(ServingClasses, WhoIsUrgentDoesNotSufferFromWhoIsNot) {
   constexpr double step = 0.01;
   double preemptions = 0;
-  for (std::uint64_t number = 0; number < 40; ++number) {
+  for (std::uint64_t number = 0; number < 80; ++number) {
     toys::Dice dice(66'000'000 + number);
+    const bool others_share = number % 2 == 1;
     auto all = std::make_shared<Trace>(), urgent = std::make_shared<Trace>();
     double time = 0;
     for (int i = 0; i < 60; ++i) {
@@ -123,16 +125,28 @@ TEST(ServingClasses, WhoIsUrgentDoesNotSufferFromWhoIsNot) {
         trace->prompt.push_back(prompt);
         trace->output.push_back(output);
         trace->priority.push_back(low ? 1 : 0);
+        trace->block_tokens = 4;
+        trace->first_block.push_back(std::uint32_t(trace->blocks.size()));
+        for (int block = 0; block < (prompt + 3) / 4; ++block) {
+          const bool common = low && block < prompt / 4 && block < 45;
+          trace->blocks.push_back(std::uint64_t(1000 * (common ? i % 2 : i + 2) + block));
+        }
       }
+    }
+    for (Trace* trace : {all.get(), urgent.get()}) {
+      trace->first_block.push_back(std::uint32_t(trace->blocks.size()));
     }
     // Times of a trace count from its first row.
     const double shift = urgent->arrival[0] - all->arrival[0];
     Scenario scenario = toys::served(policy_named("vllm_v1"));
     scenario.serving.ordering = Ordering::priority;
     scenario.serving.preemption = Preemption::priority;
+    scenario.serving.prefix_caching = others_share;
     scenario.serving.max_num_seqs = dice.whole(2, 8);
     // Room for all urgent ones that may run, not for the others.
-    scenario.serving.kv_blocks = 60 + 20 * scenario.serving.max_num_seqs;
+    const std::int64_t urgent_blocks = 20 * scenario.serving.max_num_seqs;
+    scenario.serving.kv_blocks =
+        others_share ? std::max<std::int64_t>(61, urgent_blocks) : 60 + urgent_blocks;
     Resources resources;
     resources.traces["toy"] = urgent;
     const Outcome alone = evaluate(scenario, resources);
@@ -143,7 +157,8 @@ TEST(ServingClasses, WhoIsUrgentDoesNotSufferFromWhoIsNot) {
     for (const RequestRow& row : together.requests) {
       if (row.priority > 0) continue;
       const RequestRow& same = alone.requests[next++];
-      EXPECT_LE(row.finish.value, same.finish.value + shift + step + 1e-9)
+      const double steps = others_share ? 2 : 1;
+      EXPECT_LE(row.finish.value, same.finish.value + shift + steps * step + 1e-9)
           << "case " << number << ", request " << row.number;
     }
     EXPECT_EQ(next, alone.requests.size());

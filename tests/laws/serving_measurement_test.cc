@@ -281,6 +281,19 @@ TEST(ServingMeasurement, NothingMeasuredIsNoAnswer) {
   EXPECT_TRUE(std::isnan(outcome.metrics.capacity.value));
 }
 
+// What the reason names is what the load states, and so is what it asks to change.
+TEST(ServingMeasurement, TheReasonNamesTheWindowThatIsTooShort) {
+  Scenario scenario = served_at(20);
+  scenario.load.requests = 300;
+  scenario.load.window = Seconds{1e-6};
+  const std::string window = evaluate(scenario).reason;
+  EXPECT_NE(window.find("a longer load.window"), std::string::npos) << window;
+  EXPECT_EQ(window.find("load.warmup"), std::string::npos) << window;
+  scenario.load.warmup = Seconds{5};
+  const std::string both = evaluate(scenario).reason;
+  EXPECT_NE(both.find("a shorter load.warmup, a longer load.window"), std::string::npos) << both;
+}
+
 TEST(ServingMeasurement, AnswersOfOneTokenAreNeverLateBetweenTokens) {
   Scenario scenario = served_at(20);
   scenario.load.lengths.output = 1;

@@ -157,5 +157,8 @@ TEST(ServingMoreSettings, WhatSharesAWayForgetsRounding) {
 // rounding.
 TEST(ServingMoreSettings, WhoGoesOnComesBeforeWhoBegins) { expect_case_alike(210'557'595); }
 
+// All that make way share what they hold, and leave at once: nobody begins again for ever.
+TEST(ServingMoreSettings, WhoGoesOnHasWhatTheOthersShared) { expect_case_alike(414'001'415); }
+
 }  // namespace
 }  // namespace engine

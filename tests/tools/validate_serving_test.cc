@@ -116,6 +116,8 @@ TEST(ValidateServing, TwoPoolsAreOneOfTheirPublicRecipes) {
   EXPECT_EQ(wide.serving.replicas * wide.parallel.dp * wide.serving.max_num_seqs, 192);
   EXPECT_EQ(recipes(2)[0].parallel.tp, 16);
   EXPECT_EQ(recipes(2)[0].serving.max_num_seqs, 8);
+  // The benchmark draws lengths, also in the row whose id has no date.
+  EXPECT_EQ(recipes(2)[0].load.lengths.distribution, engine::LengthKind::uniform);
   EXPECT_EQ(cases->at(3).left_out, "no public recipe has so many clients");
   // Short prompts with short answers have two workers that decode; drafts of long answers hold more often.
   EXPECT_EQ(recipes(4)[0].serving.replicas, 2);

@@ -163,7 +163,7 @@ void add_sets(AxisEffect& effect, const std::vector<double>& figure, const Axis&
     if (set.count < 2) continue;
     ++effect.sets;
     spread += set.most - set.least;
-    ++wins[set.best];
+    if (set.most > set.least) ++wins[set.best];  // where all are alike none is best
   }
   effect.ratio = effect.sets > 0 ? std::exp(spread / double(effect.sets)) : kNone;
   const auto most_wins =

@@ -19,7 +19,7 @@ struct AxisEffect {
   double share = 0;        // of the variance of the figure's logarithm that the axis alone explains
   double ratio = 0;       // largest over smallest figure in a set, geometric mean; NaN without sets
   double elasticity = 0;  // percent of the figure for one percent of the axis; NaN: not a number
-  std::string best;       // value of the axis at the best row of most sets; empty without sets
+  std::string best;  // value of the axis at the best row of most sets; empty where it moves nothing
 };
 
 // One an axis with more than one value, the strongest first. `candidates` are of one objective; where a

@@ -46,15 +46,17 @@ auto model_of(const TableRow& row) {
 // A scale for a whole matrix, as opposed to one for 128 values.
 constexpr std::int64_t kWholeMatrix = 1'000'000;
 
-// Ids that begin with a date are runs of a public benchmark that draws lengths evenly from 80 to 100%
-// of the stated ones and asks for the likeliest token. The others have fixed lengths and leave sampling
-// to the model's published defaults.
-bool dated(std::string_view id) {
-  return id.size() > 4 && std::all_of(id.begin(), id.begin() + 4,
-                                      [](unsigned char c) { return std::isdigit(c) != 0; });
-}
-
 bool disaggregated(const TableRow& row) { return row.text("mode") == "disagg"; }
+
+// Ids that begin with a date are runs of a public benchmark that draws lengths evenly from 80 to 100% of the stated ones and asks
+// for the likeliest token. So are all in two pools: those without a date repeat the figures of dated ones to the last digit. The
+// others have fixed lengths and leave sampling to the model's published defaults.
+bool of_public_benchmark(const TableRow& row) {
+  const std::string_view id = row.text("id");
+  return disaggregated(row) ||
+         (id.size() > 4 && std::all_of(id.begin(), id.begin() + 4,
+                                       [](unsigned char c) { return std::isdigit(c) != 0; }));
+}
 
 // A count that may be left empty.
 std::int64_t at_least_one(const TableRow& row, std::string_view column) {
@@ -69,7 +71,7 @@ engine::Load load_of(const TableRow& row) {
   load.measure = engine::MeasureKind::whole;
   load.lengths.prompt = row.count("isl");
   load.lengths.output = row.count("osl");
-  if (dated(row.text("id"))) {
+  if (of_public_benchmark(row)) {
     load.lengths.distribution = engine::LengthKind::uniform;
     const auto mean = [](std::int64_t most) {
       return std::int64_t(std::lround(0.9 * double(most)));
@@ -197,7 +199,7 @@ engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::
     readers.serving.replicas = at_least_one(row, "prefill_num_workers");
     return scenario;
   }
-  if (dated(row.text("id"))) {
+  if (of_public_benchmark(row)) {
     // The benchmark's script for gpt-oss on H100 asks for Marlin (VLLM_MXFP4_USE_MARLIN=1).
     if (backend == "vllm") scenario.serving.four_bit_experts = engine::FourBitExperts::marlin;
     return scenario;

@@ -62,7 +62,6 @@ void RunWatch::reset(const RunPlan& plan) {
     if (plan.kind != RunKind::closed) length.half_count = std::max<std::int64_t>(1, units / 2);
   }
   length_ = next_begin_ = 0;
-  next_count_ = 1;
   opened_ = closed_ = arrived_ = finished_ = 0;
   first_arrival_ = kNever;
   last_arrival_ = 0;
@@ -75,6 +74,7 @@ void RunWatch::reset(const RunPlan& plan) {
   snapshots_.clear();
   untold_.clear();
   stride_ = std::max<std::int64_t>(1, plan.units / kSnapshots / round) * round;
+  find_next_look(0);
 }
 
 void RunWatch::add_clock_edge(double time) {
@@ -107,22 +107,19 @@ void RunWatch::forget_told(double time) {
   std::erase_if(untold_, [time](double told) { return told <= time; });
 }
 
-// To the lengths that have ended since it arrived. While one that stays long is waited for, longer ones may end.
-void RunWatch::add_pending(double arrival, std::int64_t requests) {
+// While one that stays long is waited for, longer ones may end.
+void RunWatch::add_to_lengths(double arrival, std::int64_t requests) {
   for (int k = length_; k < plan_.lengths && lengths_[std::size_t(k)].end < kNever; ++k) {
     if (arrival <= lengths_[std::size_t(k)].end) lengths_[std::size_t(k)].pending += requests;
   }
 }
 
-// The `count`-th unit has come, or in a closed loop gone.
-bool RunWatch::counted(std::int64_t count, double time) {
+bool RunWatch::look_at_count(std::int64_t count, double time) {
   if (count % stride_ == 0) {
     forget_told(time);
     snapshots_.push_back({time, double(arrived_), double(finished_) - double(untold_.size())});
   }
-  if (count < next_count_) return false;
   bool edge = false;
-  next_count_ = std::numeric_limits<std::int64_t>::max();
   for (int k = 0; k < plan_.lengths; ++k) {
     Length& length = lengths_[std::size_t(k)];
     if (count == length.half_count) {
@@ -135,11 +132,20 @@ bool RunWatch::counted(std::int64_t count, double time) {
       length.pending = arrived_ - finished_;
       length.inside_at_end = std::max(length.pending, opened_ - closed_);
     }
+  }
+  find_next_look(count);
+  return edge;
+}
+
+// A snapshot, or half or the end of a length.
+void RunWatch::find_next_look(std::int64_t count) {
+  next_look_ = (count / stride_ + 1) * stride_;
+  for (int k = 0; k < plan_.lengths; ++k) {
+    const Length& length = lengths_[std::size_t(k)];
     for (const std::int64_t mark : {length.half_count, length.end_count}) {
-      if (mark > count) next_count_ = std::min(next_count_, mark);
+      if (mark > count) next_look_ = std::min(next_look_, mark);
     }
   }
-  return edge;
 }
 
 bool RunWatch::filled_up(double time, double told) {
@@ -165,6 +171,7 @@ bool RunWatch::filled_up(double time, double told) {
 void RunWatch::lengthen() {
   stride_ *= 2;
   ++length_;
+  find_next_look(plan_.kind == RunKind::closed ? closed_ : opened_);
   // Every second snapshot is kept: the first one is that of the first stride.
   std::size_t kept = 0;
   for (std::size_t i = 1; i < snapshots_.size(); i += 2) snapshots_[kept++] = snapshots_[i];

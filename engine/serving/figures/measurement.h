@@ -124,9 +124,18 @@ class RunWatch {
     std::int64_t finished_by_begin = 0, finished_by_half = 0, finished_by_end = 0;  // requests
     std::int64_t inside_at_end = 0;
   };
-  bool counted(std::int64_t count, double time);
+  // The `count`-th unit has come, or in a closed loop gone. Mostly nothing happens then.
+  bool counted(std::int64_t count, double time) {
+    return count >= next_look_ && look_at_count(count, time);
+  }
+  bool look_at_count(std::int64_t count, double time);
+  void find_next_look(std::int64_t count);
   void forget_told(double time);
-  void add_pending(double arrival, std::int64_t requests);
+  // To the lengths that have ended since it arrived. Only a run that goes on until they have finished asks for them.
+  void add_pending(double arrival, std::int64_t requests) {
+    if (plan_.endless) add_to_lengths(arrival, requests);
+  }
+  void add_to_lengths(double arrival, std::int64_t requests);
   bool filled_up(double time, double told);
   bool shows_its_pace(const Length& length) const;
   MeasuredPart part_until(double last_finish) const;
@@ -134,9 +143,9 @@ class RunWatch {
 
   RunPlan plan_;
   std::array<Length, kMostLengths> lengths_;
-  int length_ = 0;      // the present one
-  int next_begin_ = 0;  // the first whose measuring has not begun
-  std::int64_t next_count_ = 0;
+  int length_ = 0;              // the present one
+  int next_begin_ = 0;          // the first whose measuring has not begun
+  std::int64_t next_look_ = 0;  // the next count at which something happens
   std::int64_t opened_ = 0, closed_ = 0;
   std::int64_t arrived_ = 0, finished_ = 0;
   double first_arrival_ = kNever, last_arrival_ = 0;

@@ -65,6 +65,7 @@ RunVerdict Referee::judge(ServingStats& stats) {
   const MeasuredPart part = stats.watch().part(stats.summary().last_finish);
   const std::span<const Snapshot> snapshots = stats.watch().snapshots(part);
   const bool limits = setup_.slo->any();
+  const bool closed = stats.watch().plan().kind == RunKind::closed;
   double queued = 0, inside = 0, stay = 0, stayed = 0;
   LoopSums loop;
   LatencySamples& samples = samples_;
@@ -73,7 +74,7 @@ RunVerdict Referee::judge(ServingStats& stats) {
     if (request.output <= 0) continue;
     stay += request.finish - request.scheduled;
     stayed += 1;
-    add_to(loop, request, part);
+    if (closed) add_to(loop, request, part);
     if (!part.holds_arrival(request.arrival)) continue;
     queued += request.scheduled - request.arrival;
     inside += request.finish - request.scheduled;
@@ -98,7 +99,7 @@ RunVerdict Referee::judge(ServingStats& stats) {
   }
   RunVerdict verdict{.saturation = saturation_of(evidence),
                      .throughput_error = finished_rate(snapshots).relative()};
-  if (evidence.kind == RunKind::closed) {
+  if (closed) {
     verdict.throughput_error = std::max(verdict.throughput_error, little_error(loop));
   }
   if (!limits) return verdict;

@@ -107,12 +107,11 @@ struct PoolSums {
     waste += more_waste;
     held += more_held;
   }
-  // Steps that took `seconds` in all with `held_seconds` of KV tokens held.
-  void ran(double count, double seconds, double sequences, double held_seconds) {
+  // Steps that took `seconds` in all.
+  void ran(double count, double seconds, double sequences) {
     busy += seconds;
     steps += count;
     sequence_steps += count * sequences;
-    kv_token_seconds += held_seconds;
   }
   double stepping() const { return busy + empty_seconds; }
   void loads_for(double seconds) {
@@ -169,9 +168,10 @@ class ServingStats {
   void failed(const Sequence& sequence, double time, std::int32_t replica);
   void finished(const Sequence& sequence, const AnswerTimes& times, std::int32_t replica);
 
+  // Whether somebody asks for gaps between tokens; only then are some added.
+  bool counts_gaps() const { return setup_.gaps; }
   // One gap between two tokens, `weight` times.
   void add_gap(double seconds, double weight) {
-    if (!setup_.gaps) return;
     Gaps& gaps = gaps_[segment_];
     gaps.lengths.add(seconds, weight);
     gaps.sum += seconds * weight;

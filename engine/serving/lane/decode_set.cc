@@ -253,11 +253,9 @@ std::int64_t DecodeSet::last_step_that_takes(std::int64_t steps) const {
   return steps;
 }
 
-std::int64_t DecodeSet::steps_that_fit(std::int64_t most, std::int64_t free) const {
-  const BlockFilling& filling = common_->blocks;
-  const std::int64_t size = filling.size, most_tokens = pace_->made(running_.step, most);
-  const std::int64_t cycles = filling.filled(most_tokens) + 1;
-  if (running_.growing == 0 || cycles * running_.growing <= free) return most;
+// Somebody grows: full cycles of all would take more than there are.
+std::int64_t DecodeSet::fewer_steps_that_fit(std::int64_t most, std::int64_t free) const {
+  const std::int64_t size = common_->blocks.size, most_tokens = pace_->made(running_.step, most);
   std::int64_t tokens = free / running_.growing * size;  // whole cycles
   if (tokens >= most_tokens) return most;
   std::int64_t left = free % running_.growing;

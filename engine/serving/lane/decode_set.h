@@ -138,7 +138,10 @@ class DecodeSet {
   // The last of so many steps that takes some; the first where none does.
   std::int64_t last_step_that_takes(std::int64_t steps) const;
   // The most steps, up to `most`, for which `free` blocks suffice; one at least.
-  std::int64_t steps_that_fit(std::int64_t most, std::int64_t free) const;
+  std::int64_t steps_that_fit(std::int64_t most, std::int64_t free) const {
+    const std::int64_t cycles = common_->blocks.filled(pace_->made(running_.step, most)) + 1;
+    return cycles * running_.growing <= free ? most : fewer_steps_that_fit(most, free);
+  }
   // The same after `steps` steps that have their blocks: all that have, those included.
   std::int64_t more_steps_that_fit(std::int64_t steps, std::int64_t most, std::int64_t free) const;
 
@@ -154,6 +157,7 @@ class DecodeSet {
   }
   std::size_t phase(std::int64_t tokens) const { return common_->blocks.phase(tokens); }
   std::int64_t blocks_for_tokens(std::int64_t tokens) const;
+  std::int64_t fewer_steps_that_fit(std::int64_t most, std::int64_t free) const;
   // What the next decode of all makes and takes.
   void look_ahead() {
     running_.next_tokens = pace_->made(running_.step, 1);

@@ -154,7 +154,7 @@ void Lane::plan(double now) {
 
 // Everybody decodes, for as long as the plan would be the same. Lanes of a pipeline share the blocks
 // and take turns in the first stage: they take one step at a time.
-void Lane::start_steady(double now) {
+[[gnu::always_inline]] inline void Lane::start_steady(double now) {
   if (replica_->common->late_reading != nullptr && read_by_draft_first(now)) return;
   left_ = 1;
   if (steady_ != Steady::no && replica_->common->lanes == 1) {
@@ -212,9 +212,7 @@ void Lane::end_stretch() {
   if (alone && common.log != nullptr) log_stretch();
   replica.pool.take(sequences_.set.blocks_needed(stretch_.steps) - taken_);
   common.sums->peak(replica.pool.used());
-  Stretch::Sums sums = stretch_.sums(double(sequences_.set.prompt_tokens()));
-  if (!alone) sums.held_seconds = held_seconds_;
-  count_steps(n, sums, seconds);
+  count_steps(n, stretch_.sums(), seconds);
   if (alone || !goes_on_in_group_) add_first_gaps();
   if (alone && stretch_.steps > 1) {
     common.stats->add_gaps(stretch_, 1, stretch_.steps, seconds - stretch_.first_step);
@@ -277,10 +275,8 @@ void Lane::run_step(const BatchShape& batch, double seconds) { take_time(batch, 
                      .end = end_,
                      .batch = batch});
   }
-  const double held = sequences_.set.contexts() - double(running().decoding) +
-                      double(sequences_.set.prompt_tokens());
-  common.sums->ran(1, seconds, double(step_decodes_) + double(chunks_.size()),
-                   tokens_held(held * seconds, seconds));
+  common.sums->ran(1, seconds, double(step_decodes_) + double(chunks_.size()));
+  count_held_in_step(seconds);
   common.sums->adapter_steps += double(batch.adapters);
   if (step_decodes_ > 0) add_gaps(seconds);
 }
@@ -350,7 +346,7 @@ std::int64_t Lane::leave_out(std::int64_t count, BatchShape& batch) {
   return blocks;
 }
 
-double Lane::step_seconds(const BatchShape& batch, int length) {
+[[gnu::always_inline]] inline double Lane::step_seconds(const BatchShape& batch, int length) {
   StepTable& table = *replica_->common->table;
   if (!chunks_.empty()) return table.run_mixed(batch, length);
   Decodes decodes = decodes_of(batch);

@@ -209,9 +209,25 @@ class alignas(64) Lane {
   void find_next_taking(std::int64_t steps_taken);
   void take_blocks_until(std::int64_t steps);
   double end_of_work() const { return takes_blocks_next() ? stretch_.end() : end_; }
-  double tokens_held(double token_seconds, double seconds) const {
+  // KV tokens that those that run held for `seconds`: each its own.
+  void count_held(double token_seconds, double seconds) {
     const bool plain = replica_->common->state == 0 && !replica_->pool.shares();
-    return plain ? token_seconds : held_with_states(token_seconds, seconds);
+    replica_->common->sums->kv_token_seconds +=
+        plain ? token_seconds : held_with_states(token_seconds, seconds);
+  }
+  // In a step of so many seconds, or while nobody steps.
+  void count_held_in_step(double seconds) {
+    if (!replica_->common->counts_room) return;
+    const double held = sequences_.set.contexts() - double(running().decoding) +
+                        double(sequences_.set.prompt_tokens());
+    count_held(held * seconds, seconds);
+  }
+  // In the present stretch.
+  [[gnu::always_inline]] void count_held_in_stretch(const Stretch::Sums& sums, double seconds) {
+    if (!replica_->common->counts_room) return;
+    const bool alone = replica_->group == nullptr;
+    const double others = double(sequences_.set.prompt_tokens());
+    count_held(alone ? stretch_.held_seconds(sums, others) : held_seconds_, seconds);
   }
   double held_with_states(double token_seconds, double seconds) const;
   // So many steps of the present stretch are over: their sums; and the gaps that the first of them ends.
@@ -219,8 +235,9 @@ class alignas(64) Lane {
     ReplicaState& replica = *replica_;
     const PoolConstants& common = *replica.common;
     common.table->count_decode(*stretch_.line, count, sums.context, sums.window, seconds);
-    common.sums->ran(count, seconds, stretch_.sequences, tokens_held(sums.held_seconds, seconds));
+    common.sums->ran(count, seconds, stretch_.sequences);
     common.sums->adapter_steps += count * double(sequences_.adapters.different());
+    count_held_in_stretch(sums, seconds);
   }
   [[gnu::always_inline]] void add_first_gaps() {
     sequences_.gaps.add_all(start_, stretch_.first_step, stretch_.sequences,

@@ -20,7 +20,7 @@ void LaneSequences::reset(ReplicaState& replica) {
                             .running = set.running(),
                             .seats = replica.common->settings->max_num_seqs,
                             .queries = std::int32_t(replica.common->pace.queries)});
-  gaps.reset();
+  gaps.reset(replica.common->stats->counts_gaps());
   investment.reset();
   makes_way_ = replica.common->settings->makes_way();
   urgency_.clear();
@@ -162,7 +162,7 @@ void LaneSequences::begin_decoding(std::int32_t slot, double now) {
     sequence.read = now;
     sequence.first_token = replica_->front_end.told(now);
   } else if (sequence.generated < sequence.output) {
-    replica_->common->stats->add_gap(now - sequence.last_token, 1);  // over a preemption
+    gaps.add_after_preemption(sequence, now, *replica_->common->stats);
   }
   sequence.last_token = now;
   sequence.generated = sequence.token_by_reading();
@@ -215,7 +215,7 @@ void LaneSequences::finish(std::int32_t slot) {
   Sequence& sequence = at(slot);
   const std::int64_t held = view_->blocks_held(sequence);
   if (sequence.decoding) {
-    count_waste(sequence);
+    if (common.counts_room) count_waste(sequence);
     set.stop(slot);
     // Tokens past its end are of no use to anybody.
     const std::int64_t wasted = sequence.generated - sequence.output;
@@ -252,7 +252,7 @@ void LaneSequences::stop(std::int32_t slot) {
   const std::int64_t held = view_->blocks_held(sequence);
   if (sequence.decoding) {
     gaps.leave(sequence);
-    count_waste(sequence);
+    if (replica.common->counts_room) count_waste(sequence);
     set.stop(slot);
   } else {
     set.stop_reading(slot);

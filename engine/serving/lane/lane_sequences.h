@@ -134,11 +134,13 @@ class LaneSequences {
   // Of those that run, the least urgent one, the newest of equals; -1 where nobody is less urgent than `level`.
   std::int32_t less_urgent_than(std::int64_t level);
   std::int64_t most_urgent_running();
+  // What comes free if some leave: what they hold, and what their next step would take. What others share may be what somebody who
+  // waits has found: `own` is without it.
   struct Room {
-    std::int64_t blocks = 0, seats = 0;
+    std::int64_t own = 0, blocks = 0, seats = 0;
+    std::vector<KvHolding::Part> gone;
   };
-  // What comes free if a sequence leaves: what it holds, and what its next step would take.
-  Room room_of(const Sequence& sequence) const;
+  void add_room_of(const Sequence& sequence, Room& room) const;
   // Whether somebody fits who needs no more than comes free if all who are less urgent leave.
   template <class Fits>
   bool fits_without_less_urgent(std::int64_t level, Fits fits);

@@ -112,9 +112,8 @@ void Lane::wait_for_draft(double now, double seconds) {
   step_decodes_ = 0;
   chunks_.clear();
   common.stats->step_began(now);
-  const double held = sequences_.set.contexts() - double(running().decoding) +
-                      double(sequences_.set.prompt_tokens());
-  common.sums->ran(0, seconds, 0, tokens_held(held * seconds, seconds));
+  common.sums->ran(0, seconds, 0);
+  count_held_in_step(seconds);
 }
 
 std::int64_t Lane::draw(std::int64_t decodes) {

@@ -338,7 +338,7 @@ void LockstepGroup::count_followers() {
     each_follower([this](const Follower& one, std::size_t member) { write_down(one, member); });
   }
   setup_.stats->step_began(piece_.start);
-  if (later > 0) setup_.stats->add_gap(piece_.first_step, later);
+  if (later > 0 && setup_.stats->counts_gaps()) setup_.stats->add_gap(piece_.first_step, later);
   piece_.sequences = sequences_;
   if (n > 1) setup_.stats->add_gaps(piece_, 1, piece_.steps, seconds - piece_.first_step);
 }

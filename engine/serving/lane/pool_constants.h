@@ -67,8 +67,9 @@ struct PoolConstants : PolicyConstants {
   bool tells_first_token = false;  // of sequences that come from another pool, when they come
   bool given_up_in_sight = false;  // others find what a replica gives up in a store they share
   bool tells_late =
-      false;           // likewise, and tiers below need not hear at once that something was used
-  bool audit = false;  // recount everything at every step
+      false;  // likewise, and tiers below need not hear at once that something was used
+  bool counts_room = true;  // KV held, and room that holds nothing, over time: somebody asks for it
+  bool audit = false;       // recount everything at every step
   bool answers_come_later = false;  // PolicyEntry
   // Paces are not drawn, no draft reads late, no cache grows old, nobody steps or takes turns with it, and no step is written
   // down.

@@ -12,7 +12,9 @@ namespace engine {
 
 class TokenGaps {
  public:
-  void reset() {
+  // `counted`: somebody asks for them; otherwise nothing is kept.
+  void reset(bool counted) {
+    counted_ = counted;
     newcomers_.clear();
     last_decode_ = 0;
     uneven_ = false;
@@ -23,7 +25,7 @@ class TokenGaps {
   // Somebody begins to decode. `last_token` is known.
   void join(Sequence& sequence, double now) {
     sequence.joined = now;
-    if (sequence.last_token == last_decode_) return;  // like the others
+    if (!counted_ || sequence.last_token == last_decode_) return;  // like the others
     if (newcomers_.empty() || newcomers_.back().time != sequence.last_token) {
       newcomers_.push_back({sequence.last_token, 0});
     }
@@ -31,6 +33,7 @@ class TokenGaps {
   }
   // Somebody who decodes is preempted.
   void leave(Sequence& sequence) {
+    if (!counted_) return;
     if (!uneven_ && fresh(sequence) && sequence.last_token != last_decode_) {
       const auto group = std::find_if(
           newcomers_.begin(), newcomers_.end(), [&sequence](const Newcomers& newcomers) {
@@ -41,9 +44,15 @@ class TokenGaps {
     sequence.last_token = last_token(sequence);
   }
 
+  // It has read all that it had again, and makes its next token now.
+  void add_after_preemption(const Sequence& sequence, double now, ServingStats& stats) const {
+    if (counted_) stats.add_gap(now - sequence.last_token, 1);
+  }
+
   // A step from `start` on in which all `decodes` take part. `each` calls a function with all of them.
   template <class Each>
   void add_all(double start, double seconds, double decodes, ServingStats& stats, Each each) {
+    if (!counted_) return;
     double others = decodes;
     if (uneven_) {
       each([&](const Sequence& sequence) {
@@ -65,6 +74,7 @@ class TokenGaps {
   // One of those that take part in a step that leaves others out. Who decodes and who does not differ
   // from here on: times are noted one by one.
   void add_one(Sequence& sequence, double end, ServingStats& stats) {
+    if (!counted_) return;
     uneven_ = true;
     stats.add_gap(end - last_token(sequence), 1);
     sequence.last_token = end;
@@ -84,6 +94,7 @@ class TokenGaps {
 
   double last_decode_ = 0;
   SmallList<Newcomers, 2> newcomers_;
+  bool counted_ = true;
   bool uneven_ = false;  // last tokens differ: they are noted in Sequence
 };
 

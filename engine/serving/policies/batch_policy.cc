@@ -13,9 +13,10 @@ std::int64_t plan_in_order(const ReplicaView& view, std::int64_t budget, std::in
                            StepPlan& plan) {
   std::int64_t free = view.pool.free();
   std::int32_t newest = view.running.last;
+  std::vector<KvHolding::Part> gone;
   const auto preempt_newest = [&] {
     const Sequence& victim = view.at(newest);
-    free += view.pool.freed_by(victim.kv, view.blocks_held(victim));
+    free += view.pool.freed_by(victim.kv, view.blocks_held(victim), gone);
     plan.preempted.push_back(newest);
     newest = victim.before;
   };

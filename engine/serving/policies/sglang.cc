@@ -71,11 +71,12 @@ void retract(const ReplicaView& view, StepPlan& plan) {
   std::int64_t needed = view.running.next_blocks;
   // The last one always fits, unless the batches of other lanes hold the rest.
   const std::int64_t kept = view.others_running ? 0 : 1;
+  std::vector<KvHolding::Part> gone;
   while (needed > free && std::int64_t(plan.preempted.size()) + kept < view.running.decoding) {
     const std::int32_t slot = next_victim(view, plan.preempted);
     const Sequence& victim = view.at(slot);
     needed -= view.blocks_to_decode(victim);
-    free += view.pool.freed_by(victim.kv, view.blocks_held(victim));
+    free += view.pool.freed_by(victim.kv, view.blocks_held(victim), gone);
     plan.preempted.push_back(slot);
   }
 }

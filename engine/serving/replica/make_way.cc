@@ -41,16 +41,17 @@ std::int64_t LaneSequences::blocks_to_go_on() {
   return blocks;
 }
 
-LaneSequences::Room LaneSequences::room_of(const Sequence& sequence) const {
+void LaneSequences::add_room_of(const Sequence& sequence, Room& room) const {
   const std::int64_t budget = replica_->common->settings->step_budget();
   const ReplicaView& view = *view_;
-  // What it shares may be what somebody who waits has found.
-  const std::int64_t held = view.blocks_held(sequence) - sequence.kv.shared;
+  const std::int64_t held = view.blocks_held(sequence);
   const std::int64_t next =
       sequence.decoding
           ? view.blocks_to_decode(sequence)
           : view.blocks_to_add(sequence, std::min(sequence.target - sequence.computed, budget));
-  return {.blocks = held + next, .seats = 1};
+  room.own += held - sequence.kv.shared + next;
+  room.blocks += view.pool.freed_by(sequence.kv, held, room.gone) + next;
+  ++room.seats;
 }
 
 // Who leaves only adds to the room: as soon as it suffices, the others need not be looked at.
@@ -60,9 +61,7 @@ bool LaneSequences::fits_without_less_urgent(std::int64_t level, Fits fits) {
   for (std::int64_t i = UrgencyLists::kLast; i >= UrgencyLists::level_of(level); --i) {
     for (std::int32_t slot = urgency_.newest(i); slot >= 0; slot = urgency_.older(slot)) {
       if (at(slot).priority <= level) continue;
-      const Room more = room_of(at(slot));
-      room.blocks += more.blocks;
-      room.seats += more.seats;
+      add_room_of(at(slot), room);
       if (fits(room)) return true;
     }
   }
@@ -119,6 +118,7 @@ void LaneSequences::make_way_for_queue() {
   const ReplicaView& seen = view();
   // For those that wait, as many as a step can read. Whoever leaves queues up behind them.
   std::int64_t promised = 0, seats = 0, budget = replica.common->settings->step_budget();
+  std::int64_t found = 0;  // by them, in what others hold
   std::int64_t to_go_on = blocks_to_go_on();
   for (std::int64_t i = 0; i < replica.waiting.size() && budget > 0; ++i) {
     const Sequence& head = at(replica.waiting.at(i));
@@ -126,7 +126,9 @@ void LaneSequences::make_way_for_queue() {
     std::int64_t blocks = blocks_to_let_in(head, hit);
     const auto fits = [&](const Room& more) {
       const std::int64_t free = replica.pool.free() - to_go_on - seen.margin() - promised;
-      return blocks <= free + more.blocks && set.running().count - more.seats + seats < seen.seats;
+      const bool suffices =
+          blocks <= free + more.own || blocks + found + hit.blocks - hit.idle <= free + more.blocks;
+      return suffices && set.running().count - more.seats + seats < seen.seats;
     };
     // Nobody leaves in vain.
     if (!fits({}) && !fits_without_less_urgent(head.priority, fits)) return;
@@ -139,6 +141,7 @@ void LaneSequences::make_way_for_queue() {
       blocks = blocks_to_let_in(head, hit);
     }
     promised += blocks;
+    found += hit.blocks - hit.idle;
     ++seats;
     budget -= std::max<std::int64_t>(1, head.target - hit.tokens);
   }

@@ -10,7 +10,7 @@ namespace engine {
   const PoolConstants& common = *replica.common;
   common.stats->step_began(start_);
   common.sums->peak(replica.pool.used());
-  count_steps(1, stretch_.single_step(double(sequences_.set.prompt_tokens())), stretch_.first_step);
+  count_steps(1, stretch_.sums(), stretch_.first_step);
   add_first_gaps();
   sequences_.gaps.all_decoded(end_);
   stream_stretch();
@@ -58,7 +58,7 @@ std::int64_t Replica::decode_on(double until) {
     return turns;
   while (state_.waiting.empty()) {
     const double others = std::min(until, find_next());
-    Lane& lane = lanes_[next_lane_];
+    Lane& lane = *next_lane_;
     if (next_event_ + kSameMoment >= others || !lane.decodes_on()) return turns;
     turn_ = next_lane_;
     const Lane::Decoded taken = lane.decode_on(others);

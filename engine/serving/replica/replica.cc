@@ -39,7 +39,7 @@ void Replica::reset(const Setup& setup) {
   state_.first_lane = lanes_.data();
   for (Lane& lane : lanes_) lane.reset(state_);
   next_event_ = kNever;
-  next_lane_ = 0;
+  next_lane_ = turn_ = lanes_.data();
 }
 
 void Replica::empty_queues() {
@@ -60,12 +60,12 @@ void Replica::empty_queues() {
 bool Replica::end_work() {
   now_ = next_event_;
   turn_ = next_lane_;
-  return lanes_[turn_].end_work();
+  return turn_->end_work();
 }
 
 bool Replica::others_wait_until_after(double now) const {
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    if (i != turn_ && lanes_[i].end() <= now + kSameMoment) return false;
+  for (const Lane& lane : lanes_) {
+    if (&lane != turn_ && lane.end() <= now + kSameMoment) return false;
   }
   return state_.waiting.empty();
 }

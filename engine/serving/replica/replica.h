@@ -66,12 +66,12 @@ class alignas(64) Replica {
   // When one of its lanes has something to do.
   double next_event() const { return next_event_; }
   // That is the end of work; otherwise only the time to plan.
-  bool working() const { return lanes_[next_lane_].ends_work(); }
+  bool working() const { return next_lane_->ends_work(); }
 
   // ---- its turn, at `next_event()`, in this order -----------------------------------------------
   // Where others see what it gives up: a step inside its present work takes blocks, and that is all.
   bool only_takes_blocks() {
-    if (!lanes_[next_lane_].take_next_blocks()) return false;
+    if (!next_lane_->take_next_blocks()) return false;
     find_next();
     return true;
   }
@@ -91,14 +91,14 @@ class alignas(64) Replica {
   // Whether it plans in the same turn: only where nothing else, at or before `next_event`, could bring
   // something to plan for.
   bool plans_now(double next_event) const {
-    const bool work = lanes_[turn_].end() < kNever && next_event > now_ + kSameMoment;
+    const bool work = turn_->end() < kNever && next_event > now_ + kSameMoment;
     return work && (lanes_.size() == 1 || others_wait_until_after(now_));
   }
-  void plan() { lanes_[turn_].plan(now_); }
+  void plan() { turn_->plan(now_); }
   // Where others step with it: a turn for which it is asked, in which it may join them, and the wait for one.
   void begin_turn(double now) {
     now_ = now;
-    turn_ = 0;
+    turn_ = lanes_.data();
   }
   // A plan put everybody back, and there is something to plan for still.
   bool plans_again() const { return !lanes_[0].working() && lanes_[0].end() <= now_; }
@@ -251,15 +251,14 @@ class alignas(64) Replica {
   // stage, the one that has waited longest takes it: where proposals keep the last stage, fewer lanes than there are fill the
   // pipeline, and the others would never have a turn.
   double find_next() {
-    const Lane* lane = lanes_.data();
-    std::size_t next = 0;
-    double soonest = lane->end(), others = kNever;
-    for (std::size_t i = 1; i < lanes_.size(); ++i) {
-      const double end = (++lane)->end();
+    Lane* next = lanes_.data();
+    double soonest = next->end(), others = kNever;
+    for (Lane& lane : lanes_.subspan(1)) {
+      const double end = lane.end();
       others = std::min(others, std::max(soonest, end));
       const bool before =
-          end < soonest || (end == soonest && lane->free_since() < lanes_[next].free_since());
-      if (before) soonest = end, next = i;
+          end < soonest || (end == soonest && lane.free_since() < next->free_since());
+      if (before) soonest = end, next = &lane;
     }
     next_lane_ = next;
     next_event_ = soonest;
@@ -344,9 +343,9 @@ class alignas(64) Replica {
   Load start_load(Sequence& sequence, double now);
   std::span<Lane> lanes_;
   double next_event_ = kNever;
-  std::size_t next_lane_ = 0;
+  Lane* next_lane_ = nullptr;
   double now_ = 0;        // when its present turn is,
-  std::size_t turn_ = 0;  // and whose of its lanes
+  Lane* turn_ = nullptr;  // and whose of its lanes
   ReplicaState state_;
   std::vector<std::int32_t> loading_;
   LowerTiers lower_;

@@ -51,7 +51,7 @@ std::int32_t Replica::make_room() {
   std::int64_t left_free = 0;
   // Nor does anybody take what those that read again here are about to need: they would be pushed out time and again.
   for (const Lane& lane : lanes_) left_free += lane.running().growing + lane.blocks_to_read();
-  const ReplicaView& view = lanes_[turn_].view();
+  const ReplicaView& view = turn_->view();
   // Its state comes with it.
   const KvPool::Match hit = pool.match_without_state(sequence.prefix, sequence.target);
   const std::int64_t free = pool.free() - view.margin() - left_free;

@@ -78,24 +78,23 @@ struct Stretch {
     return even ? n * first_step : n * first_step + rise * sum(n);
   }
   double end() const { return start + lasts; }
-  // Over all steps: what is attended to, and the integral of the KV held, which is that less the token each sequence adds
-  // in the step, and `others` beside.
+  // Over all steps: what is attended to, and tokens that a sequence made before.
   struct Sums {
-    double context = 0, window = 0, held_seconds = 0;
+    double context = 0, window = 0, made = 0;
   };
-  Sums single_step(double others) const {
-    return {context, window, (context - sequences + others) * first_step};
-  }
-  Sums sums(double others) const {
-    if (steps == 1) return single_step(others);
+  Sums sums() const {
+    if (steps == 1) return {context, window};
     const double n = double(steps), made = sum(n);
-    Sums all{n * context + sequences * made, n * window + growing * made, 0};
-    all.held_seconds = (all.context - n * sequences + n * others) * first_step;
-    if (even) return all;
+    return {n * context + sequences * made, n * window + growing * made, made};
+  }
+  // The integral of the KV held, which is what is attended to less the token each sequence adds in the step, and `others` beside.
+  double held_seconds(const Sums& sums, double others) const {
+    const double n = double(steps);
+    const double held = (sums.context - n * sequences + n * others) * first_step;
+    if (even || steps == 1) return held;
     // Step i holds (held_0 + sequences * i) for (first_step + rise * i).
     const double squares = pace->squares(from, steps);
-    all.held_seconds += rise * ((context - sequences + others) * made + sequences * squares);
-    return all;
+    return held + rise * ((context - sequences + others) * sums.made + sequences * squares);
   }
 
   // The fewest steps after which `time` is past, between one and all.

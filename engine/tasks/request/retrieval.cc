@@ -192,12 +192,20 @@ std::optional<Refusal> retrieval_problem(const Scenario& scenario) {
     return not_possible(fmt::format("retrieval.probes ({}) are more than the retrieval.lists ({})",
                                     retrieval.probes, retrieval.lists));
   }
+  const bool reranked = scenario.rerank.present;
+  const std::int64_t found = reranked ? retrieval.candidates : retrieval.passages;
+  const VectorSearch search = search_of(scenario);
+  if (double(found) > search.of_a_question()) {
+    return not_possible(fmt::format("{} ({}) are more than the {:g} vectors that a question meets",
+                                    reranked ? "retrieval.candidates" : "retrieval.passages", found,
+                                    search.of_a_question()));
+  }
   if (retrieval.place == StorePlace::host && retrieval.host_bandwidth.value <= 0) {
     return not_possible(
         "retrieval.place host needs the memory bandwidth of the server: state "
         "retrieval.host_bandwidth");
   }
-  return scenario.rerank.present ? rerank_problem(scenario) : std::nullopt;
+  return reranked ? rerank_problem(scenario) : std::nullopt;
 }
 
 std::optional<Refusal> retrieve(const TaskPoint& point, Breakdown& kernels, RetrievalPart& part) {

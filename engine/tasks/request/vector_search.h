@@ -24,6 +24,8 @@ struct VectorSearch {
   double lists_met() const;
   // Vectors of one list on one device.
   double of_a_list() const { return double(vectors) / double(lists * devices); }
+  // Vectors that one question meets on all devices.
+  double of_a_question() const { return double(vectors) * double(probes) / double(lists); }
   // On one device: all vectors and centres, what a search reads of them, and its products.
   Bytes stored() const;
   Bytes bytes() const;

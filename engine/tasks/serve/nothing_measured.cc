@@ -10,13 +10,19 @@ bool nothing_measured(const Load& load, const ServingSim& sim) {
 }
 
 std::string why_nothing(const Load& load, const ServingSim& sim) {
-  const std::string until =
-      load.window.value > 0 ? fmt::format(" for {:g} s (load.window)", load.window.value) : "";
+  std::string part, advice = "state more load.requests";
+  if (load.warmup.value > 0) {
+    part += fmt::format(" of {:.3g} s (load.warmup)", load.warmup.value);
+    advice += ", a shorter load.warmup";
+  }
+  if (load.window.value > 0) {
+    part += fmt::format(", for {:g} s (load.window),", load.window.value);
+    advice += ", a longer load.window";
+  }
   return fmt::format(
-      "nothing was measured: after the warm-up of {:.3g} s (load.warmup){} no request arrives that "
-      "is "
-      "answered; the last one comes after {:.3g} s; state more load.requests or a shorter warm-up",
-      load.warmup.value, until, sim.stats().watch().last_arrival());
+      "nothing was measured: after the warm-up{} no request arrives that is answered; the last one "
+      "comes after {:.3g} s; {}",
+      part, sim.stats().watch().last_arrival(), advice);
 }
 
 std::optional<Refusal> no_figures(const Load& load, const ServePools& pools,

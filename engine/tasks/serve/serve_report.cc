@@ -94,7 +94,8 @@ void report_device_use(const ServePools& pools, const ServingSim& sim, Outcome& 
 double busy_share(const ServingSim& sim, const PoolSetup& pool, std::size_t index) {
   const double busy = sim.stats().pool(index).stepping();
   const double pipelined = double(pool.context.shard.parallel.pp);
-  return busy / (replica_seconds(sim, pool, index) * pipelined);
+  // A step that is running when the run ends counts whole.
+  return std::min(1.0, busy / (replica_seconds(sim, pool, index) * pipelined));
 }
 
 double mean_batch(const PoolSums& sums) {

@@ -26,6 +26,18 @@ KvHolding compute(KvPool& pool, const Prefix& prefix) {
   return holding;
 }
 
+struct Holder {
+  const KvHolding* holding;
+  std::int64_t blocks;
+};
+
+std::int64_t freed(const KvPool& pool, const std::vector<Holder>& holders) {
+  std::vector<KvHolding::Part> gone;
+  std::int64_t freed = 0;
+  for (const Holder& one : holders) freed += pool.freed_by(*one.holding, one.blocks, gone);
+  return freed;
+}
+
 TEST(KvPool, CountsBlocks) {
   KvPool pool;
   pool.reset(10, 16, false);
@@ -93,12 +105,42 @@ TEST(KvPool, SharedBlocksAreHeldOnce) {
   KvHolding first = compute(pool, prefix);
   KvHolding second = compute(pool, prefix);
   EXPECT_EQ(pool.used(), 2);
-  EXPECT_EQ(pool.freed_by(first, 2), 0);
+  EXPECT_EQ(freed(pool, {{&first, 2}}), 0);
   pool.release(first, 2);
-  EXPECT_EQ(pool.freed_by(second, 2), 2);
+  EXPECT_EQ(freed(pool, {{&second, 2}}), 2);
   EXPECT_EQ(pool.used(), 2);
   pool.release(second, 2);
   EXPECT_EQ(pool.used(), 0);
+}
+
+// What several share comes free with the last of them, whoever else holds a part of it.
+TEST(KvPool, ThoseThatLeaveTogetherFreeWhatTheyShare) {
+  std::int64_t shared = 0;
+  for (std::uint64_t round = 0; round < 300; ++round) {
+    std::uint32_t lane = 0;
+    const auto die = [&](double sides) {
+      return std::int64_t(uniform(9, Stream::sampling, round, lane++) * sides);
+    };
+    KvPool pool = pool_of(200, 4);
+    std::vector<KvHolding> holdings;
+    std::vector<std::int64_t> blocks;
+    for (int i = 0; i < 8; ++i) {
+      const std::int64_t key = 1 + die(2), common = die(30), all = common + 1 + die(20);
+      holdings.push_back(
+          compute(pool, {{std::uint64_t(key), common}, {std::uint64_t(10 * key + die(2)), all}}));
+      blocks.push_back(pool.blocks_for(all));
+    }
+    std::vector<Holder> leaving;
+    for (auto i = std::size_t(die(8)); i < 8; ++i) leaving.push_back({&holdings[i], blocks[i]});
+    std::int64_t one_by_one = 0;
+    for (const Holder& one : leaving) one_by_one += freed(pool, {one});
+    const std::int64_t together = freed(pool, leaving), before = pool.free();
+    EXPECT_GE(together, one_by_one);
+    if (together > one_by_one) ++shared;
+    for (std::size_t i = 8 - leaving.size(); i < 8; ++i) pool.release(holdings[i], blocks[i]);
+    EXPECT_EQ(pool.free() - before, together);
+  }
+  EXPECT_GT(shared, 100);
 }
 
 TEST(KvPool, TheLeastRecentlyUsedGoesFirstFromItsEnd) {
@@ -152,8 +194,8 @@ TEST(KvPool, PromptsOfAnyLengthShareTheCommonPart) {
   EXPECT_EQ(pool.match(Prefix{{1, 11}}, 100).tokens, 8);
   EXPECT_TRUE(pool.match(Prefix{{1, 11}}, 100).whole);
   // What only the longer one holds comes free with it.
-  EXPECT_EQ(pool.freed_by(first, 2), 0);
-  EXPECT_EQ(pool.freed_by(second, 4), 2);
+  EXPECT_EQ(freed(pool, {{&first, 2}}), 0);
+  EXPECT_EQ(freed(pool, {{&second, 4}}), 2);
   pool.release(second, 4);
   EXPECT_EQ(pool.used(), 2);
   EXPECT_EQ(pool.idle(), 2);

@@ -147,6 +147,32 @@ TEST(VllmV1, AWholePromptInTheCacheStillReadsItsLastBlock) {
   expect_steps(outcome, 1, 10, 11, 14);
 }
 
+// Blocks that only those share who make way come free with the last of them: the oldest goes on.
+TEST(VllmV1, TheOldestMakesWayForNobody) {
+  // Request 1 leaves its prompt of two blocks in the cache. Requests 2 and 3 find it in step 1 and need no block of their own; request 0
+  // has read two of three pieces, of three blocks each. For the third one there are two blocks: it gets those that the others share.
+  Scenario scenario = toys::served(policy_named("vllm_v1"));
+  scenario.serving.prefix_caching = true;
+  scenario.serving.max_num_batched_tokens = 24;
+  scenario.serving.long_prefill_threshold = 12;
+  scenario.serving.kv_blocks = 10;
+  auto recorded = std::make_shared<Trace>();
+  recorded->arrival = {0, 0, 0.005, 0.005};
+  recorded->prompt = {36, 8, 8, 8};
+  recorded->output = {2, 1, 2, 2};
+  recorded->block_tokens = 4;
+  recorded->blocks = {1, 2, 3, 4, 5, 6, 7, 8, 9, 21, 22, 21, 22, 21, 22};
+  recorded->first_block = {0, 9, 11, 13, 15};
+  Resources resources;
+  resources.traces["toy"] = recorded;
+  const Outcome outcome = run(scenario, resources);
+  expect_steps(outcome, 0, 0, 3, 4);
+  expect_steps(outcome, 2, 1, 2, 5);
+  expect_steps(outcome, 3, 1, 2, 5);
+  EXPECT_EQ(toys::row_of(outcome, 0).preemptions, 0);
+  EXPECT_EQ(outcome.metrics.preemptions, 2);
+}
+
 TEST(VllmV0, PromptsStallDecodes) {
   // Request 1 arrives in step 1: step 2 reads its prompt and nothing else.
   const Outcome outcome =

@@ -86,6 +86,12 @@ const BrokenTrace kBroken[] = {
      "t.csv:3:1: error: '2023-12-01 00:00:00 CET' is not a value of TIMESTAMP\n"},
     {"BadHashes", "t.csv", "prompt_tokens,output_tokens,hash_ids\n10,5,1 -2\n",
      "t.csv:2:6: error: '1 -2' is not a value of hash_ids\n"},
+    {"MoreHashesThanBlocks", "t.csv",
+     "prompt_tokens,output_tokens,hash_ids\n16,5,1\n17,5,1 2\n10,5,1 2\n40,5,1 2 3 4\n",
+     "t.csv:4:6: error: the row has 2 hash_ids, and a prompt of 10 tokens 1 block of 16\n"
+     "  hint: give one for each block of 16 tokens\n"
+     "t.csv:5:6: error: the row has 4 hash_ids, and a prompt of 40 tokens 3 blocks of 16\n"
+     "  hint: give one for each block of 16 tokens\n"},
     {"UnknownFormat", "t.txt", kHeader + "1,10,5\n",
      "t.txt: error: the name does not say what the trace is\n"
      "  hint: name it .csv, .csv.gz, .jsonl or .jsonl.gz\n"},
@@ -125,6 +131,11 @@ const BrokenTrace kBroken[] = {
      "{\"prompt_tokens\": 10, \"output_tokens\": 5, \"hash_ids\": [1, \"b\"]}\n",
      "t.jsonl:1:55: error: '[1, -2]' is not a value of hash_ids\n"
      "t.jsonl:2:55: error: '[1, \"b\"]' is not a value of hash_ids\n"},
+    {"JsonMoreHashesThanBlocks", "t.jsonl",
+     "{\"timestamp\": 0, \"input_length\": 513, \"output_length\": 5, \"hash_ids\": [1, 2]}\n"
+     "{\"timestamp\": 0, \"input_length\": 512, \"output_length\": 5, \"hash_ids\": [1, 2]}\n",
+     "t.jsonl:2:59: error: the row has 2 hash_ids, and a prompt of 512 tokens 1 block of 512\n"
+     "  hint: give one for each block of 512 tokens\n"},
     {"JsonDuplicateIds", "t.jsonl",
      "{\"request_id\": 1, \"prompt_tokens\": 10, \"output_tokens\": 5}\n"
      "{\"request_id\": 1, \"prompt_tokens\": 10, \"output_tokens\": 5}\n",

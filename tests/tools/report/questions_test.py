@@ -149,6 +149,9 @@ class Questions(unittest.TestCase):
         # Weights are read once a step and shared by the devices: time falls nearly as 1/tp.
         self.assertLess(answer.elasticity["parallel.tp"], -0.5)
         self.assertTrue(math.isnan(answer.elasticity["device"]))
+        self.assertEqual(answer.best["device"], "h200-sxm")
+        # What moves nothing has no best value.
+        self.assertTrue(self.answer("sensitivity", "--of", "parameters").best.isna().all())
 
     def test_any_column_can_be_shown(self):
         shown = self.answer("top", "--by", "step_time_s", "-n", 1000, "--show", ",".join(["key", "status", "extrapolated", "max_batch"]))
