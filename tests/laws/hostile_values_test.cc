@@ -61,7 +61,7 @@ std::vector<Scenario> bases() {
   request.request = {.batch = 2, .prompt = 100, .cached = 20, .output = 8};
   all.push_back(request);
   Scenario looked_up = request;
-  looked_up.retrieval = {.vectors = 1000, .host_bandwidth = BytesPerSecond{1e11}};
+  looked_up.retrieval = {.vectors = 10'000, .host_bandwidth = BytesPerSecond{1e11}};
   looked_up.rerank.present = true;
   fill_roles(looked_up);
   all.push_back(looked_up);
