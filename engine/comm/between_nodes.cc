@@ -118,10 +118,14 @@ std::optional<CollectiveTime> fitted_between(Pattern pattern, double bytes, cons
   } else {
     // One pass of the two that an all-reduce takes.
     const double passes = own != nullptr ? 1 : 0.5;
-    const double doublings = std::log2(spread.nodes * spread.per_node);
+    // Two nodes were measured. A further level of nodes takes at least its ways over the link.
+    const double doublings = std::log2(2 * spread.per_node);
+    const double levels = std::log2(spread.nodes / 2);
+    const double level = (hops_of(pattern, 4) - hops_of(pattern, 2)) * set->fit.link_latency;
     time = between_ways(set->fit, load.ring, rate, [&](double start, double doubling) {
-             return start_over_link(passes * (start + doubling * doublings), hops,
-                                    path.latency * 1e6, set->fit.link_latency);
+             return start_over_link(passes * (start + doubling * doublings) +
+                                        std::max(passes * doubling, level) * levels,
+                                    hops, path.latency * 1e6, set->fit.link_latency);
            }).fastest(set->fit.softness);
   }
   time.extrapolated = measured == nullptr || (is_foreign(chosen) && set->tier != Tier::measured);

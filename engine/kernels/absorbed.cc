@@ -30,7 +30,8 @@ FormTime absorbed_form(const Gemm& op, const DeviceRates& device, double peak,
   form.l2 = bytes * held / cache_rate(memory_rate, fit.cache_speed, device);
   form.launch = shifted_floor(fit.floor, set, device);
   form.time = form.launch + overlapped(compute, form.memory + form.l2, fit.overlap_power);
-  form.least = 2 * tokens * heads * matrix / peak;
+  // Tables repeat a call, which then finds its matrices in the cache; a step has read other layers' since.
+  form.least = std::max(2 * tokens * heads * matrix / peak, weights / device.bandwidth);
   return form;
 }
 

@@ -5,6 +5,7 @@
 #include "engine/base/rounding.h"
 #include "engine/kernels/attention_form.h"
 #include "engine/kernels/form.h"
+#include "engine/kernels/gemm.h"
 #include "engine/kernels/kernel_models.h"
 #include "engine/kernels/overhang.h"
 #include "engine/kernels/traffic.h"
@@ -36,13 +37,22 @@ auto& prefill_sets(const AttentionPrefill& op, Family family, AnyCalibration& ca
   return narrow(op.activations) ? calibration.attn_prefill_fp8 : calibration.attn_prefill_fp8_kv;
 }
 
-// The sets it is looked up in: those, or where no table knows a narrow cache under wide queries, the
-// wide ones.
+// The sets it is looked up in: those, or where tables of a wide cache are of devices nearer to this one, the wide ones. Keys are
+// expanded on their way to the same arithmetic.
 const FittedSets<PrefillFit>& speaking_prefill_sets(const AttentionPrefill& op, Family family,
-                                                    const Calibration& calibration) {
+                                                    const Calibration& calibration,
+                                                    ParameterSet chosen) {
   const auto& sets = prefill_sets(op, family, calibration);
-  if (sets.any()) return sets;
-  return family == Family::mla_prefill ? calibration.mla_prefill : calibration.attn_prefill;
+  const auto& wide =
+      family == Family::mla_prefill ? calibration.mla_prefill : calibration.attn_prefill;
+  if (!sets.any()) return wide;
+  if (narrow(op.activations)) return sets;
+  for (ParameterSet near = chosen; sets.find(ParameterSet::own) == nullptr;
+       near = wider_set(near)) {
+    if (sets.find(near) != nullptr || near == ParameterSet::pooled) break;
+    if (wide.find(near) != nullptr) return wide;
+  }
+  return sets;
 }
 
 template <class AnyCalibration>
@@ -66,8 +76,10 @@ Coordinates shape_of(const AttentionPrefill& op, Family) { return prefill_coordi
 Coordinates shape_of(const AttentionDecode& op, Family) { return decode_coordinates(op); }
 
 OwnSlot slot_of(const AttentionPrefill& op, const SlotContext& context) {
-  return slot_in(prefill_sets(op, context.family, context.calibration),
-                 speaking_prefill_sets(op, context.family, context.calibration), context);
+  return slot_in(
+      prefill_sets(op, context.family, context.calibration),
+      speaking_prefill_sets(op, context.family, context.calibration, choose_set(context.device)),
+      context);
 }
 OwnSlot slot_of(const AttentionDecode& op, const SlotContext& context) {
   auto& sets = decode_sets(op, context.family, context.calibration);
@@ -137,6 +149,7 @@ double pace_of_products(const FittedSets<PrefillFit>& attention,
 }
 
 struct PacedPeak {
+  Dtype dtype;
   FlopsPerSecond peak;
   double pace = 1;
 };
@@ -148,7 +161,7 @@ PacedPeak paced_peak(const AttentionPrefill& op, const Device& device,
   const auto in = [&](Dtype dtype) {
     const GemmFormat format = narrow(dtype) ? GemmFormat::fp8 : GemmFormat::bf16;
     const FittedSets<GemmFit>& products = calibration.gemm[static_cast<std::size_t>(format)];
-    return PacedPeak{matrix_peak(device, dtype),
+    return PacedPeak{dtype, matrix_peak(device, dtype),
                      pace_of_products(sets, products, choose_set(device))};
   };
   const PacedPeak wide = in(attention_dtype(device, Dtype::bf16, op.activations));
@@ -178,12 +191,16 @@ KernelTime forward_prefill_time(const AttentionPrefill& op, const Device& device
   const FlopsPerSecond peak = matrix_peak(device, attention_dtype(device, op.kv, op.activations));
   if (calibration != nullptr) {
     const ParameterSet chosen = choose_set(device);
-    const FittedSets<PrefillFit>& sets = speaking_prefill_sets(op, family, *calibration);
+    const FittedSets<PrefillFit>& sets = speaking_prefill_sets(op, family, *calibration, chosen);
     if (const auto* set = find_set(sets, chosen)) {
       const PacedPeak paced = paced_peak(op, device, sets, *calibration);
       FormTime form =
           prefill_form(op, device_rates(device), paced.peak.value / 1e6 * paced.pace, *set);
       form.least *= paced.pace;  // physics knows the peak
+      if (set->tier != Tier::measured) {
+        bound_arithmetic(
+            least_arithmetic({useful.value, paced.dtype, paced.dtype}, device, *calibration), form);
+      }
       KernelTime time =
           fitted_time(form, useful, Bytes{kv + queries}, *set, chosen, prefill_coordinates(op));
       add_overhang(op, device, time);

@@ -7,6 +7,7 @@
 #include "engine/calibration/calibration.h"
 #include "engine/hardware/device.h"
 #include "engine/kernels/kernel_time.h"
+#include "engine/kernels/traffic.h"
 
 namespace engine {
 
@@ -24,16 +25,14 @@ struct DeviceRates {
 inline DeviceRates device_rates(const Device& device) {
   // The fits count a MiB of cache as a million bytes.
   constexpr double mib_per_mb = 1.048576;
-  const double bandwidth = device.memory_bandwidth.value / 1e6;
-  return {
-      .processors = double(device.multiprocessors),
-      .rated_processors = double(device.rated_multiprocessors > 0 ? device.rated_multiprocessors
-                                                                  : device.multiprocessors),
-      .clock = device.clock.value / 1e9,
-      .bandwidth = bandwidth,
-      .cache = std::max(1.0, device.l2_capacity.value / mib_per_mb),
-      .cache_rate = std::max(bandwidth, device.l2_bandwidth.value * device.on_chip_scale() / 1e6),
-      .launch = device.launch_latency.value * 1e6};
+  return {.processors = double(device.multiprocessors),
+          .rated_processors = double(device.rated_multiprocessors > 0 ? device.rated_multiprocessors
+                                                                      : device.multiprocessors),
+          .clock = device.clock.value / 1e9,
+          .bandwidth = device.memory_bandwidth.value / 1e6,
+          .cache = std::max(1.0, device.l2_capacity.value / mib_per_mb),
+          .cache_rate = cache_rate(device).value / 1e6,
+          .launch = device.launch_latency.value * 1e6};
 }
 
 inline double flop_rate(const Device& device, Dtype dtype) {
@@ -97,6 +96,12 @@ struct FormTime {
   double cache_share = 0;
   double memory_share = 0;
 };
+
+// A form that was fitted to other shapes may promise more than the matrix units do.
+inline void bound_arithmetic(double least, FormTime& form) {
+  form.compute = std::max(form.compute, least);
+  form.time = std::max(form.time, form.launch + least);
+}
 
 // The answer of a fitted form: labels from the set, and the residual of a swept device.
 KernelTime fitted_time(const FormTime& form, Flops flops, Bytes bytes, const SetFacts& set,

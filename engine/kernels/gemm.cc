@@ -235,6 +235,22 @@ void sum_precisely(const Device& device, Dtype format, KernelTime& time) {
   time.saved[Bound::compute] += more;
 }
 
+double least_arithmetic(const UnitWork& work, const Device& device,
+                        const Calibration& calibration) {
+  const auto* set = gemm_set(work, calibration, choose_set(device));
+  if (set == nullptr) return 0;
+  const double peak = flop_rate(device, compute_dtype(device, work.weights, work.activations));
+  return steady_time(work.flops, peak, device_rates(device), set->fit);
+}
+
+void take_at_least(Seconds least, KernelTime& time) {
+  if (time.time >= least) return;
+  const Seconds more = least - time.time;
+  time.compute += more;
+  time.time += more;
+  time.saved[Bound::compute] += more;
+}
+
 KernelTime faster_of(const KernelTime& one, const KernelTime& other) {
   const bool first = one.time <= other.time;
   const KernelTime& slower = first ? other : one;
@@ -250,16 +266,13 @@ namespace {
 
 // Kernels that expand narrow weights do the same product as in 16 bits, and the expanding besides: in the tables of A100 they
 // take 1.06 to 1.13 times as long from 1,024 rows on. Narrow weights save time of the memory, of which arithmetic and the
-// expanding hide all that so many rows have; fewer rows are as their own tables say.
-void expand_weights(const KernelTime& wide, double rows, KernelTime& time) {
+// expanding hide all that so many rows have; fewer rows are as their own tables say, but for the `arithmetic` of the product.
+void expand_weights(const KernelTime& wide, double rows, Seconds arithmetic, KernelTime& time) {
   constexpr double expanding = 1.1, many_rows = 1024;
-  const Seconds least =
-      std::min(wide.time, wide.launch + wide.compute * expanding) * std::min(1.0, rows / many_rows);
-  if (time.time >= least) return;
-  const Seconds more = least - time.time;
-  time.compute += more;
-  time.time += more;
-  time.saved[Bound::compute] += more;
+  const Seconds least = std::max(
+      std::min(wide.time, wide.launch + wide.compute * expanding) * std::min(1.0, rows / many_rows),
+      std::min(wide.time, time.launch + arithmetic));
+  take_at_least(least, time);
 }
 
 bool expands_weights(GemmFormat format) {
@@ -312,7 +325,9 @@ KernelTime gemm_time(const Gemm& gemm, const Device& device, const Calibration* 
         }
         Gemm wide = gemm;
         wide.weights = gemm.activations;
-        expand_weights(gemm_time(wide, device, calibration), m, time);
+        const double arithmetic = least_arithmetic(
+            {time.flops.value, wide.weights, wide.activations, wide.group}, device, *calibration);
+        expand_weights(gemm_time(wide, device, calibration), m, Seconds{arithmetic * 1e-6}, time);
       }
       if (gemm.precise)
         sum_precisely(device, compute_dtype(device, gemm.weights, gemm.activations), time);

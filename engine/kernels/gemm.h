@@ -34,6 +34,20 @@ KernelTime convolution_time(const ImageConvolution& op, const Device& device,
 // Two kernels that would do, neither of which was measured on the generation: the faster, with an interval that reaches to the slower.
 KernelTime faster_of(const KernelTime& one, const KernelTime& other);
 
+// The arithmetic of a kernel in formats of products, on their units.
+struct UnitWork {
+  double flops;
+  Dtype weights, activations;
+  std::int64_t group = 0;
+};
+
+// What that takes, in microseconds, at the pace of the device's largest products; 0 where no calibration speaks for them. Experts and
+// attention multiply on the same units at the same clocks, and expanded weights do: none is faster, whatever its shape.
+double least_arithmetic(const UnitWork& work, const Device& device, const Calibration& calibration);
+
+// Longer arithmetic, where a time is too short.
+void take_at_least(Seconds least, KernelTime& time);
+
 // What a narrow product takes longer whose sums are kept in 32 bits.
 void sum_precisely(const Device& device, Dtype format, KernelTime& time);
 

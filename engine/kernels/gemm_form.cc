@@ -24,6 +24,11 @@ constexpr double kInner = 64;      // of one step over k
 constexpr double kLeastSplit = 4;  // steps that a part of a split k has at least
 constexpr double kMostParts = 32;  // of a split k
 
+// Long kernels draw more power than a board may, and clocks fall.
+double sustained(double time, const GemmFit& fit) {
+  return time * (1 + fit.sustained_slowdown * time / (time + 1000));
+}
+
 // The fastest choice of tile and split so far, and what is behind it.
 struct Choice {
   double time = std::numeric_limits<double>::infinity();
@@ -93,7 +98,7 @@ FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const Gemm
   const double iteration = fit.step_latency * cycle;
   const Choice best = fastest_choice(shape, device, fit, output);
   const double tiles = best.time + fit.kernel_start * cycle;
-  const double compute = tiles * (1 + fit.sustained_slowdown * tiles / (tiles + 1000));
+  const double compute = sustained(tiles, fit);
   // Arithmetic hides loads or the other way round, and without it larger tiles would need fewer: the longer one takes
   // the step. What a step takes beyond both is waiting for operands to arrive.
   const double paced = best.steps * std::max(best.arithmetic, best.loading) / tiles;
@@ -110,6 +115,15 @@ FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const Gemm
           .arithmetic_share = by_arithmetic ? paced : 0,
           .cache_share = by_arithmetic ? 0 : paced,
           .memory_share = best.steps * iteration / tiles};
+}
+
+double steady_time(double flops, double peak, const DeviceRates& device, const GemmFit& fit) {
+  const FormTile& tile = kFormTiles.front();
+  const double area = tile.rows * tile.columns;
+  const double step_flops = 2 * kInner * area;  // of one multiprocessor
+  const double lost = 1 + fit.small_tile_loss * (tile.rows + tile.columns) / area;
+  const double waiting = fit.step_latency / device.clock / step_flops;
+  return sustained(flops * (lost / (peak * fit.compute_share) + waiting / device.processors), fit);
 }
 
 }  // namespace engine

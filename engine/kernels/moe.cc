@@ -58,8 +58,29 @@ double weight_bytes(const Moe& op) {
   return moe_format(op) == MoeFormat::nvfp4 ? 0.5625 : 0.53;
 }
 
+// Clocks times multiprocessors go into what matrix instructions do that wait for their operands: those of Ampere, 2,048 16-bit FLOP
+// each, which later generations keep beside faster ones. Kernels that expand integers (Marlin) use no others.
+double synchronous_rate(const DeviceRates& device) {
+  return 2048e3 * device.clock * device.processors;
+}
+
+// What the matrix instructions that kernels for `format` use can do.
+double instruction_rate(const Device& device, const DeviceRates& rates, const Moe& op,
+                        MoeFormat format) {
+  const double peak = flop_rate(device, compute_dtype(device, op.weights, op.activations));
+  return format == MoeFormat::int4_wo ? std::min(peak, synchronous_rate(rates)) : peak;
+}
+
+constexpr double kLargestTile = 128;  // rows
+
+// Time of a tile's arithmetic, in rows that cost nothing besides.
+double rows_of_a_tile(double tile, const MoeFit& fit) {
+  return tile + fit.small_tile_loss * (tile + 128) / 128;
+}
+
+// `peak` is what the device can do, `rate` what the kernel's instructions can.
 FormTime moe_form(const Moe& op, const Routed& work, const DeviceRates& device, double peak,
-                  const FittedSet<MoeFit>& set) {
+                  double rate, const FittedSet<MoeFit>& set) {
   const MoeFit& fit = set.fit;
   const double hidden = double(op.hidden), inner = double(op.intermediate);
   const double rows = work.copies / work.touched;
@@ -71,16 +92,16 @@ FormTime moe_form(const Moe& op, const Routed& work, const DeviceRates& device, 
   const double memory =
       (weights + passes * (1 - 0.7 * held)) / (device.bandwidth * fit.memory_share);
 
-  const double per_flop = 256 / (peak / device.processors * fit.compute_share);
+  const double per_flop = 256 / (rate / device.processors * fit.compute_share);
   double compute = std::numeric_limits<double>::infinity();
-  for (const double tile : {16.0, 32.0, 64.0, 128.0}) {
+  for (const double tile : {16.0, 32.0, 64.0, kLargestTile}) {
     // An expert's last tile is half full on average. The tables' small calls fill one tile, and the first experts need
     // a second one before the mean does; what an exchange brings is ragged whatever its size, so that fewer and fuller
     // experts never take longer.
     const double filled = rows / tile;
     const double ragged = op.exchanged ? 0.5 : std::clamp(filled - 0.5, 0.0, 0.5);
     const double tiles = work.touched * std::max(filled + ragged, 1.0) / device.processors;
-    const double each = per_flop * (tile + fit.small_tile_loss * (tile + 128) / 128);
+    const double each = per_flop * rows_of_a_tile(tile, fit);
     const double up = std::max(tiles * std::max((matrices(op) - 1) * inner / 128, 1.0), 1.0);
     const double down = std::max(tiles * std::max(hidden / 128, 1.0), 1.0);
     compute = std::min(compute, each * (up * hidden + down * inner) +
@@ -186,19 +207,27 @@ Moe filled_up(Moe op) {
   return op;
 }
 
-KernelTime fitted_experts(const Moe& asked, const Device& device, const FittedSet<MoeFit>& set,
-                          ParameterSet chosen) {
+// `set` is of kernels for `format`.
+KernelTime fitted_experts(const Moe& asked, const Device& device, const Calibration& calibration,
+                          MoeFormat format, const FittedSet<MoeFit>& set) {
   const Moe op = filled_up(asked);
+  const Dtype computed = compute_dtype(op.weights, op.activations);
+  const DeviceRates rates = device_rates(device);
   const double peak = flop_rate(device, compute_dtype(device, op.weights, op.activations));
+  const double rate = instruction_rate(device, rates, op, format);
   const Routed work = routed(op, set.fit);
   const double hidden = double(op.hidden), inner = double(op.intermediate);
   const double values = matrices(op) * hidden * inner;
   const double useful = matrices(op) * double(asked.hidden) * double(asked.intermediate);
   const double bytes = work.touched * values * weight_bytes(op) +
                        copies_on_a_device(op) * (2 * hidden + matrices(op) * inner) * 2;
-  return fitted_time(moe_form(op, work, device_rates(device), peak, set),
-                     Flops{2 * copies_on_a_device(op) * useful}, Bytes{bytes}, set, chosen,
-                     moe_coordinates(op));
+  const Flops flops{2 * copies_on_a_device(op) * useful};
+  FormTime form = moe_form(op, work, rates, peak, rate, set);
+  if (set.tier != Tier::measured) {
+    bound_arithmetic(
+        least_arithmetic({flops.value, computed, computed, op.group}, device, calibration), form);
+  }
+  return fitted_time(form, flops, Bytes{bytes}, set, choose_set(device), moe_coordinates(op));
 }
 
 bool expands_weights(MoeFormat format) {
@@ -209,18 +238,26 @@ bool expands_weights(MoeFormat format) {
 // in `set`. Kernels that take integers (Marlin) take floating-point weights as well: those of the generation say more. Where it has
 // neither, its 16-bit experts with fewer bytes to read say as much, and an engine runs the faster.
 KernelTime unmeasured_experts(const Moe& op, const Device& device, const Calibration& calibration,
-                              const FittedSet<MoeFit>& set) {
+                              MoeFormat format, const FittedSet<MoeFit>& set) {
   const ParameterSet chosen = choose_set(device);
-  const auto sets_of = [&](MoeFormat format) -> const auto& {
-    return calibration.moe[static_cast<std::size_t>(format)];
+  const auto sets_of = [&](MoeFormat which) -> const auto& {
+    return calibration.moe[static_cast<std::size_t>(which)];
   };
   const auto& integers = sets_of(MoeFormat::int4_wo);
   if (measures_generation(integers, chosen)) {
-    return fitted_experts(op, device, *integers.find(chosen), chosen);
+    return fitted_experts(op, device, calibration, MoeFormat::int4_wo, *integers.find(chosen));
   }
-  const KernelTime time = fitted_experts(op, device, set, chosen);
+  const KernelTime time = fitted_experts(op, device, calibration, format, set);
   const auto* wide = find_shared_set(sets_of(MoeFormat::bf16), chosen);
-  return wide == nullptr ? time : faster_of(time, fitted_experts(op, device, *wide, chosen));
+  if (wide == nullptr) return time;
+  KernelTime faster =
+      faster_of(time, fitted_experts(op, device, calibration, MoeFormat::bf16, *wide));
+  // Either way weights are expanded beside the arithmetic of many tokens, which fewer bytes do not shorten.
+  const double rate = instruction_rate(device, device_rates(device), op, format);
+  const double lost = rows_of_a_tile(kLargestTile, set.fit) / kLargestTile;
+  const double arithmetic = faster.flops.value * lost / (rate * set.fit.compute_share);
+  take_at_least(faster.launch + Seconds{arithmetic * 1e-6}, faster);
+  return faster;
 }
 
 }  // namespace
@@ -233,8 +270,8 @@ KernelTime moe_time(const Moe& op, const Device& device, const Calibration* cali
     if (const auto* set = find_set(sets, chosen)) {
       const bool measured = is_own(sets, set) || measures_generation(sets, chosen);
       KernelTime time = measured || !expands_weights(format)
-                            ? fitted_experts(op, device, *set, chosen)
-                            : unmeasured_experts(op, device, *calibration, *set);
+                            ? fitted_experts(op, device, *calibration, format, *set)
+                            : unmeasured_experts(op, device, *calibration, format, *set);
       if (op.precise)
         sum_precisely(device, compute_dtype(device, op.weights, op.activations), time);
       return time;

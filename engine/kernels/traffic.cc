@@ -4,10 +4,6 @@
 
 namespace engine {
 
-BytesPerSecond cache_rate(const Device& device) {
-  return std::max(device.memory_bandwidth, device.l2_bandwidth * device.on_chip_scale());
-}
-
 TrafficTime traffic_time(const Device& device, double cold, double resident) {
   const double memory_rate = device.memory_bandwidth.value;
   const double l2_rate = cache_rate(device).value;

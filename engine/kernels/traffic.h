@@ -1,13 +1,17 @@
 // How long data takes to move through the levels of a device's memory.
 #pragma once
 
+#include <algorithm>
+
 #include "engine/base/units.h"
 #include "engine/hardware/device.h"
 
 namespace engine {
 
 // A device file may not know its cache; then everything travels. A cache is never slower than memory, whatever a sweep sets.
-BytesPerSecond cache_rate(const Device& device);
+inline BytesPerSecond cache_rate(const Device& device) {
+  return std::max(device.memory_bandwidth, device.l2_bandwidth * device.on_chip_scale());
+}
 
 struct TrafficTime {
   Seconds memory;

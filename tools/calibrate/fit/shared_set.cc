@@ -114,8 +114,13 @@ engine::Calibration fit_shared_set(const std::string& section, const std::vector
     if (fit(64) > wide) calibration = first;
   }
   if (std::ranges::all_of(samples, &timed_by_engine)) settle_floor(calibration, section, means);
-  with_own_set(calibration, section, [&](auto& own) { own.envelope = envelope_of(samples); });
+  see_only(calibration, section, samples);
   return calibration;
+}
+
+void see_only(engine::Calibration& calibration, const std::string& section,
+              const std::vector<Sample>& samples) {
+  with_own_set(calibration, section, [&](auto& own) { own.envelope = envelope_of(samples); });
 }
 
 void keep_shared_set(const engine::Calibration& from, const std::string& section, ParameterSet set,

@@ -21,6 +21,10 @@ engine::Calibration fit_shared_set(const std::string& section, const std::vector
                                    const std::vector<const engine::Device*>& devices,
                                    const MinimiseOptions& search);
 
+// Only shapes like those of `samples` count as seen by the own set.
+void see_only(engine::Calibration& calibration, const std::string& section,
+              const std::vector<Sample>& samples);
+
 // Copies the own set of `from` into `set` of `into`.
 void keep_shared_set(const engine::Calibration& from, const std::string& section,
                      engine::ParameterSet set, const Interval& interval, engine::Calibration& into);

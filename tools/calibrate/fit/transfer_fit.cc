@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <variant>
 
 #include "engine/kernels/kernel_time.h"
 #include "tools/calibrate/fit/correction_trees.h"
@@ -71,7 +72,7 @@ class SectionFit {
       if (members.empty() || (set == ParameterSet::asynchronous && generations(members) < 2)) {
         continue;
       }
-      const auto fitted = fitted_to(members);
+      const auto fitted = fitted_to(several_models(members));
       const bool known = outside.high > 1;
       keep_shared_set(fitted, name_, set, known ? outside : widened(own_interval(fitted, members)),
                       calibration);
@@ -83,7 +84,8 @@ class SectionFit {
     for (const ParameterSet set : kGenerations) {
       const auto members = members_of(section_, devices_, set, {});
       if (too_few(members)) continue;
-      const auto fitted = fitted_to(members);
+      auto fitted = fitted_to(several_models(members));
+      see_only(fitted, name_, equal_shares(section_, members, options_.most_samples));
       keep_shared_set(fitted, name_, set, widened(own_interval(fitted, members)), calibration);
     }
   }
@@ -137,7 +139,7 @@ class SectionFit {
 
   void keep_form(const engine::Calibration& fitted, const std::vector<std::size_t>& members,
                  ParameterSet set, engine::Calibration& forms) const {
-    if (is_shared()) return;
+    if (is_shared() || of_one_model(members)) return;
     keep_shared_set(fitted, name_, set, widened(own_interval(fitted, members)), forms);
     if (set == ParameterSet::ampere) keep_class(fitted, members, forms);
   }
@@ -148,6 +150,26 @@ class SectionFit {
     if (is_shared()) return;
     keep_shared_set(fitted, name_, ParameterSet::synchronous,
                     widened(own_interval(fitted, members)), into);
+  }
+
+  // All experts that were called are those of one model.
+  bool of_one_model(const std::vector<std::size_t>& members) const {
+    const engine::Moe* first = nullptr;
+    for (const std::size_t d : members) {
+      for (const Sample& sample : section_[d]) {
+        const auto* op = std::get_if<engine::Moe>(&sample.op);
+        if (op == nullptr) return false;
+        if (first == nullptr) first = op;
+        if (op->hidden != first->hidden || op->experts != first->experts) return false;
+      }
+    }
+    return first != nullptr;
+  }
+
+  // Calls of one model cannot tell arithmetic from traffic: what they say of another's experts is arbitrary. Then all devices speak.
+  std::vector<std::size_t> several_models(const std::vector<std::size_t>& members) const {
+    return of_one_model(members) ? members_of(section_, devices_, ParameterSet::pooled, {})
+                                 : members;
   }
 
   bool too_few(const std::vector<std::size_t>& members) const {
