@@ -9,7 +9,7 @@ namespace engine {
 
 struct DenoiseShape {
   std::int64_t batch = 1;
-  std::int64_t tokens = 4096;
+  std::int64_t tokens = 1024;
   std::int64_t text = 0;
   std::int64_t steps = 50;
   std::int64_t passes = 1;
@@ -22,8 +22,8 @@ struct DenoiseShape {
   static void fields(Self& self, Visit&& visit) {
     visit("batch", self.batch, "images that are made together, per replica", at_least(1));
     visit("tokens", self.tokens,
-          "tokens of one image: patches of its latents, 4,096 for 1,024 x 1,024 pixels where a "
-          "token has 16 x 16",
+          "tokens of one image: patches of its latents, 1,024 for 512 x 512 pixels and 4,096 for "
+          "1,024 x 1,024 where a token has 16 x 16",
           at_least(1));
     visit("text", self.text,
           "tokens of text that go through the layers with those of each image; 0: the image is "

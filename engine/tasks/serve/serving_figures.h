@@ -152,7 +152,8 @@ struct ServingFigures {
         "throughput_high", self.throughput_high,
         "upper end of the 90% interval of requests finished (served loads with output.intervals)");
     visit("goodput", self.goodput,
-          "task serve: requests finished in the measured part, within the limits of slo");
+          "task serve: requests finished in the measured part, within the limits of slo and "
+          "load.classes");
     visit("capacity", self.capacity, "task serve: highest rate that meets capacity.slo");
     visit("output_per_user", self.output_per_user,
           "task serve: generated tokens of one user, between the first and the last");
@@ -160,7 +161,8 @@ struct ServingFigures {
           "task serve: prompt and generated tokens of one user, from arrival to the last token");
     visit("output_per_device", self.output_per_device, "task serve: generated tokens, per device");
     visit("slo_attainment", self.slo_attainment,
-          "task serve: share of the measured requests within the limits of slo; those that were "
+          "task serve: share of the measured requests within the limits of slo and load.classes; "
+          "those that were "
           "refused, shed or failed count as outside");
     visit("slo_met", self.slo_met,
           "task serve: 1 when every stated percentile is within its limit");
@@ -289,7 +291,7 @@ struct ServingFigures {
           "task serve: goodput over the devices of the point that are on, in the mean over the "
           "measured part");
     visit("goodput_per_usd", self.goodput_per_usd,
-          "task serve: requests within the limits of slo for each dollar of rent");
+          "task serve: requests within the limits of slo and load.classes for each dollar of rent");
     visit("answer_tokens", self.answer_tokens,
           "task serve with load.samples: tokens generated for a measured request, of all its "
           "answers together, mean");
