@@ -12,6 +12,7 @@
 
 #include "results/durable_file.h"
 #include "results/failure.h"
+#include "results/replaced_folder.h"
 #include "results/run_folder.h"
 #include "results/run_manifests.h"
 #include "results/verify.h"
@@ -43,7 +44,8 @@ bool is_free(const fs::path& place) {
 }
 
 std::vector<Mistake> check_place(const fs::path& baseline) {
-  const auto known = results::summarise(baseline);
+  const auto known =
+      results::read_again_if_replaced(baseline, [&] { return results::summarise(baseline); });
   if (!known) {
     return {{{.file = baseline.string()},
              "there is something else than a run in the place of the baseline",

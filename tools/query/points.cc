@@ -12,6 +12,7 @@
 #include "engine/leaves/leaves.h"
 #include "results/checked_file.h"
 #include "results/failure.h"
+#include "results/replaced_folder.h"
 #include "results/run_folder.h"
 #include "results/table.h"
 #include "sweep/language/parse_quantity.h"
@@ -156,6 +157,28 @@ void add_labels(const results::ParquetReader& file, const Column& setting, Coder
   }
 }
 
+struct Opened {
+  RunRows::Run run;
+  std::string note;
+};
+
+engine::Result<Opened> open_run(const std::string& folder, const std::string& table) {
+  if (results::table_files(folder, table).empty()) return not_a_run(folder, table);
+  const auto known = believed(folder);
+  if (!known) return known.mistakes();
+  Opened opened{.run = {.folder = folder}};
+  for (const fs::path& file : named_files(*known, folder, table)) {
+    opened.run.files.emplace_back(file);
+    opened.run.rows += opened.run.files.back().rows();
+  }
+  if (opened.run.files.empty()) return not_a_run(folder, table);
+  if (!known->complete()) {
+    opened.note = fmt::format("{} is not finished: {} of {} positions are done", folder,
+                              known->done.count(), known->positions);
+  }
+  return opened;
+}
+
 }  // namespace
 
 engine::Result<RunRows> RunRows::open(const std::vector<std::string>& folders,
@@ -169,26 +192,13 @@ engine::Result<RunRows> RunRows::open(const std::vector<std::string>& folders,
                             .description = "folder of the run"});
   }
   for (const std::string& folder : folders) {
-    if (results::table_files(folder, table).empty()) {
-      mistakes.push_back(not_a_run(folder, table));
+    auto opened = results::read_again_if_replaced(folder, [&] { return open_run(folder, table); });
+    if (!opened) {
+      mistakes.insert(mistakes.end(), opened.mistakes().begin(), opened.mistakes().end());
       continue;
     }
-    const auto known = believed(folder);
-    if (!known) {
-      mistakes.insert(mistakes.end(), known.mistakes().begin(), known.mistakes().end());
-      continue;
-    }
-    Run run{.folder = folder};
-    for (const fs::path& file : named_files(*known, folder, table)) run.files.emplace_back(file);
-    if (run.files.empty()) {
-      mistakes.push_back(not_a_run(folder, table));
-      continue;
-    }
-    if (!known->complete()) {
-      all.notes_.push_back(fmt::format("{} is not finished: {} of {} positions are done", folder,
-                                       known->done.count(), known->positions));
-    }
-    for (const auto& file : run.files) run.rows += file.rows();
+    auto& [run, note] = *opened;
+    if (!note.empty()) all.notes_.push_back(std::move(note));
     for (Column& column : run.files.front().columns()) {
       if (all.find(column.name) == nullptr) all.columns_.push_back(std::move(column));
     }

@@ -273,6 +273,8 @@ require: ["{required}"]
         self.compare(baseline, self.old, "--accept", code=0)
         runs = [self.old, self.new] * 4
         asked = [subprocess.Popen([BINARY, "compare", baseline, run, "--accept"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for run in runs]
+        # Whoever reads meanwhile sees one of them, never a manifest of one with the files of another.
+        asked += [subprocess.Popen([BINARY, "top", baseline, "--by", "step_time_s"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in runs]
         for process in asked:
             _, error = process.communicate()
             self.assertEqual(process.returncode, 0, error)
