@@ -28,9 +28,9 @@ engine::Result<Space> SweepReader::batch(std::vector<BatchField> fields) {
   const std::vector<std::string> files = reading_.files;
   SpaceReader reader(parts_, std::uint64_t(parts_.base.seed), reading_);
   add_hosts(fields, said_of_hosts_, reading_.library, reading_.limits);
+  formats_.add(fields, said_of_hosts_.trains);
   if (!fields.empty()) parts_.root.children.push_back(reader.read_batch(fields));
   reader.check_order();
-  take_published_formats();
   if (reading_.mistakes.empty()) check_whole();
   if (reading_.mistakes.empty()) check_names(file_name_);
   if (reading_.mistakes.empty()) complete(parts_);
@@ -38,7 +38,6 @@ engine::Result<Space> SweepReader::batch(std::vector<BatchField> fields) {
   SpaceParts made = std::exchange(parts_, std::move(base));
   reading_.limits = limits;
   reading_.files = files;
-  reading_.published.resize(published_in_base_);
   if (reading_.mistakes.empty()) return Space(std::make_shared<const SpaceParts>(std::move(made)));
   // Those that were read with mistakes must be found wrong the next time as well.
   reading_.specs.clear();

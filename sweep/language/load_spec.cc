@@ -47,6 +47,19 @@ std::vector<Edit> spec_fields(const Section& section, const Node& root, const st
   return merged(all);
 }
 
+// The file of a model also says in which formats it is published. They go with the model where a sweep states none
+// (published_formats), and are only looked over here.
+Node without_formats(const Section& section, const Node& root, Reading& reading) {
+  const Node* formats = section.library == "models" ? root.find("quant") : nullptr;
+  if (formats == nullptr) return root;
+  const engine::LeafTable& table = engine::leaf_table();
+  const Section& quant = table.sections[std::size_t(table.find_section("quant"))];
+  read_section(quant, *formats, "quant", reading);
+  Node rest = root;
+  std::erase_if(rest.entries, [](const NodeEntry& entry) { return entry.key.text == "quant"; });
+  return rest;
+}
+
 std::vector<Edit> spec_file(const Section& section, const std::filesystem::path& file,
                             const engine::Location& named_at, Reading& reading) {
   const std::string key = file.lexically_normal().string();
@@ -72,7 +85,8 @@ std::vector<Edit> spec_file(const Section& section, const std::filesystem::path&
     return {};
   }
   reading.open.push_back(key);
-  std::vector<Edit> edits = spec_fields(section, *root, "", reading);
+  std::vector<Edit> edits =
+      spec_fields(section, without_formats(section, *root, reading), "", reading);
   reading.open.pop_back();
   const int name = name_leaf(section);
   if (name >= 0 && root->find("name") == nullptr) {
@@ -88,6 +102,12 @@ std::vector<Edit> spec_file(const Section& section, const std::filesystem::path&
 
 std::filesystem::path relative_to(const engine::Location& said_in, const std::string& path) {
   return std::filesystem::path(said_in.file).parent_path() / path;
+}
+
+std::filesystem::path hf_config_file(const Node& path) {
+  std::filesystem::path file = relative_to(path.where, path.text);
+  std::error_code error;
+  return std::filesystem::is_directory(file, error) ? file / "config.json" : file;
 }
 
 std::vector<Edit> named_spec(const Section& section, const Node& name, std::string_view said,
@@ -145,9 +165,8 @@ std::vector<Edit> hf_spec(const Section& section, const Node& path, std::string_
                     "write the path of a config.json");
     return {};
   }
-  std::filesystem::path file = relative_to(path.where, path.text);
+  const std::filesystem::path file = hf_config_file(path);
   std::error_code error;
-  if (std::filesystem::is_directory(file, error)) file /= "config.json";
   if (!std::filesystem::is_regular_file(file, error)) {
     const auto hub = hub_name_hint(path.text, path.where, reading.library.names(section.library));
     reading.mistake(path.where, std::string(said) + ": there is no file '" + path.text + "'",
@@ -160,9 +179,6 @@ std::vector<Edit> hf_spec(const Section& section, const Node& path, std::string_
   if (!config) {
     reading.mistakes.add(config.mistakes());
     return {};
-  }
-  if (config->formats != HfQuantization{} && role_of(section.path) == kNone) {
-    reading.published.push_back({path.where, config->formats});
   }
   engine::Scenario scratch;
   scratch.model = config->model;

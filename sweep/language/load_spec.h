@@ -25,6 +25,9 @@ std::vector<Edit> from_spec(const engine::Section& section, const Node& from, st
 std::vector<Edit> hf_spec(const engine::Section& section, const Node& path, std::string_view said,
                           Reading& reading);
 
+// The config.json that a path means, which may name its folder.
+std::filesystem::path hf_config_file(const Node& path);
+
 // A path as the file that says it means it.
 std::filesystem::path relative_to(const engine::Location& said_in, const std::string& path);
 

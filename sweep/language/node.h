@@ -21,8 +21,6 @@ struct Node {
   engine::Location where;
   std::vector<Node> items;         // of a sequence
   std::vector<NodeEntry> entries;  // of a map, in the order written
-  // Of a path in a sample that nobody wrote: the one beside it whose draws it follows.
-  std::string drawn_with;
 
   bool is_null() const { return kind == Kind::null; }
   bool is_scalar() const { return kind == Kind::scalar; }

@@ -18,8 +18,8 @@ namespace sweep {
 void SweepReader::start(engine::Result<Node> root) {
   gather(std::move(root), file_name_);
   said_of_hosts_ = add_hosts(documents_, reading_.library, reading_.limits);
+  formats_.add(documents_, said_of_hosts_.trains);
   read_base(last("seed"));
-  published_in_base_ = reading_.published.size();
   load_calibrations(parts_.base, root_where_, reading_);
 }
 
@@ -46,7 +46,6 @@ engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
   each("derive", [&](const Node& node) { reader.read_derivations(node); });
   each("require", [&](const Node& node) { reader.read_requirements(node, true); });
   reader.check_order();
-  take_published_formats();
 
   std::string name = std::filesystem::path(file_name_).stem().string();
   std::string description;

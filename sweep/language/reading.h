@@ -14,7 +14,6 @@
 #include "engine/resources.h"
 #include "sweep/input/limits.h"
 #include "sweep/input/mistake_list.h"
-#include "sweep/language/hf_quantization.h"
 #include "sweep/language/library.h"
 #include "sweep/language/node.h"
 #include "sweep/space/space_parts.h"
@@ -41,12 +40,6 @@ struct ComparedText {
   int leaf = 0;
   std::string text;
   engine::Location where;
-};
-
-// What a config.json that the sweep names says about its number formats, and where it is named.
-struct PublishedFormats {
-  engine::Location where;
-  HfQuantization formats;
 };
 
 class Reading {
@@ -90,7 +83,6 @@ class Reading {
   MistakeList mistakes;
   std::vector<ComparedText> compared;
   std::vector<std::string> files;  // every file read, in order
-  std::vector<PublishedFormats> published;
   // Traces and calibrations that were named, loaded once.
   std::shared_ptr<engine::Resources> resources = std::make_shared<engine::Resources>();
   std::vector<std::string> open;  // files being read now, to find a spec that is made from itself

@@ -64,7 +64,7 @@ class SpaceReader {
   SpaceNode read_concat(const NodeEntry& entry);
   SpaceNode read_sample(const NodeEntry& entry);
   Branch read_branch(const Node& node, std::string& name);
-  SpaceNode read_dimension(const NodeEntry& entry, const SampleDimension::Options& options);
+  SpaceNode read_dimension(const NodeEntry& written, const SampleDimension::Options& options);
 
   int add_axis(const Node& path, AxisForm form, FormPlace place);
   int add_fixed(const Assignment& assignment);

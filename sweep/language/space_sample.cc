@@ -26,8 +26,36 @@ void read_method(const NodeEntry& option, SampleDimension::Options& sample, Read
   }
 }
 
-const std::string& drawn_as(const Node& path) {
-  return path.drawn_with.empty() ? path.text : path.drawn_with;
+// `{values: [...], with: PATH}` follows the draws of another path of the sample.
+const Node* followed_by(const NodeEntry& dimension) {
+  return dimension.value.is_map() ? dimension.value.find("with") : nullptr;
+}
+
+std::size_t value_count(const Node& dimension) {
+  const Node* values = dimension.find("values");
+  return (values == nullptr ? dimension : *values).items.size();
+}
+
+// The dimension whose draws this one takes: its own, or those of one it follows.
+const NodeEntry& drawn_as(const NodeEntry& dimension, const Node& of, Reading& reading) {
+  const Node* with = followed_by(dimension);
+  if (with == nullptr) return dimension;
+  const auto found = std::ranges::find(of.entries, with->text,
+                                       [](const NodeEntry& other) { return other.key.text; });
+  const auto wrong = [&](const std::string& what, const std::string& hint) -> const NodeEntry& {
+    reading.mistake(with->where, "sample: " + what, hint);
+    return dimension;
+  };
+  if (found == of.entries.end() || followed_by(*found) != nullptr) {
+    return wrong("'with' names no other path that is drawn", "name a path of the same 'of'");
+  }
+  if (value_count(found->value) != value_count(dimension.value)) {
+    return wrong("'" + dimension.key.text + "' has " +
+                     std::to_string(value_count(dimension.value)) + " values, but '" + with->text +
+                     "' has " + std::to_string(value_count(found->value)),
+                 "those that are drawn together have equally many values");
+  }
+  return *found;
 }
 
 }  // namespace
@@ -79,9 +107,9 @@ SpaceNode SpaceReader::read_sample(const NodeEntry& entry) {
   }
   for (const NodeEntry& dimension : of->entries) {
     SampleDimension::Options options = node.sample;
-    const auto drawn = std::ranges::find(of->entries, drawn_as(dimension.key),
-                                         [](const NodeEntry& other) { return other.key.text; });
-    options.sobol_dimension = int(drawn - of->entries.begin());
+    const NodeEntry& drawn = drawn_as(dimension, *of, reading_);
+    options.sobol_dimension = int(&drawn - of->entries.data());
+    options.lane = std::uint32_t(std::uint64_t(text_code(drawn.key.text)));
     node.children.push_back(read_dimension(dimension, options));
   }
   if (when != nullptr) set_group_when(node, *when);
@@ -89,8 +117,11 @@ SpaceNode SpaceReader::read_sample(const NodeEntry& entry) {
   return node;
 }
 
-SpaceNode SpaceReader::read_dimension(const NodeEntry& entry,
-                                      const SampleDimension::Options& given) {
+SpaceNode SpaceReader::read_dimension(const NodeEntry& written,
+                                      const SampleDimension::Options& options) {
+  NodeEntry entry = written;
+  const Node* with = followed_by(written);
+  std::erase_if(entry.value.entries, [](const NodeEntry& key) { return key.key.text == "with"; });
   SpaceNode node;
   node.kind = SpaceNode::Kind::values;
   Node path = entry.key;
@@ -99,8 +130,6 @@ SpaceNode SpaceReader::read_dimension(const NodeEntry& entry,
   if (target.leaf == nullptr && target.section == nullptr) return node;
   node.axis =
       add_axis(path, read_form(target, entry, FormPlace::sample, reading_), FormPlace::sample);
-  SampleDimension::Options options = given;
-  options.lane = std::uint32_t(std::uint64_t(text_code(drawn_as(entry.key))));
   if (options.method == SampleMethod::sobol && options.sobol_dimension >= kSobolDimensions) {
     reading_.mistake(
         entry.key.where,
@@ -108,7 +137,9 @@ SpaceNode SpaceReader::read_dimension(const NodeEntry& entry,
         "use latin_hypercube, or sample fewer paths");
     return node;
   }
-  parts_.axes[std::size_t(node.axis)].dimension = SampleDimension(options);
+  Axis& axis = parts_.axes[std::size_t(node.axis)];
+  axis.dimension = SampleDimension(options);
+  if (with != nullptr) axis.drawn_with = with->text;
   return node;
 }
 

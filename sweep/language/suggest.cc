@@ -25,6 +25,20 @@ bool goes_on(std::string_view candidate, std::string_view start) {
          std::isalnum(static_cast<unsigned char>(candidate[start.size()])) == 0;
 }
 
+// The parts of a name, whatever joins them and in whatever order: 'a100-sxm-80gb' has those of 'a100-80gb-sxm'.
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (const char c : folded(name)) {
+    if (c == '_') {
+      words.emplace_back();
+    } else {
+      words.back() += c;
+    }
+  }
+  std::ranges::sort(words);
+  return words;
+}
+
 // Letters that both begin with.
 std::size_t common_start(std::string_view a, std::string_view b) {
   std::size_t same = 0;
@@ -57,6 +71,8 @@ int edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest(std::string_view written, const std::vector<std::string>& candidates) {
+  const auto alike = std::ranges::find(candidates, words_of(written), words_of);
+  if (alike != candidates.end()) return *alike;
   // Up to a third of the letters may be wrong: beyond that a suggestion is noise.
   int best = std::max(1, int(written.size()) / 3) + 1;
   std::string name;

@@ -197,30 +197,6 @@ bool SweepReader::states(std::string_view path) const {
          });
 }
 
-void SweepReader::take_published_formats() {
-  const bool stated = states("quant.weights") || states("quant.activations");
-  engine::Quantization& quant = parts_.base.quant;
-  for (std::size_t i = 0; i < reading_.published.size(); ++i) {
-    const PublishedFormats& published = reading_.published[i];
-    const HfQuantization& formats = published.formats;
-    if (formats.unknown && !stated) {
-      reading_.mistake(formats.unknown->where, formats.unknown->what, formats.unknown->hint);
-    } else if (formats.matrices && !stated && i >= published_in_base_) {
-      reading_.mistake(published.where,
-                       "the model's file says how it is quantised, and the formats of models on "
-                       "an axis are not taken from their files",
-                       "state them, as in 'zip: {model: [...], quant: [{weights: fp8}, ...]}', or "
-                       "one 'quant:' for all under 'base:'");
-    } else if (formats.matrices && !stated) {
-      quant.weights = formats.matrices->weights;
-      quant.activations = formats.matrices->activations;
-      if (!states("quant.group")) quant.group = formats.matrices->group;
-      if (!states("quant.scope")) quant.scope = formats.matrices->scope;
-    }
-    if (formats.kv && i < published_in_base_ && !states("quant.kv")) quant.kv = *formats.kv;
-  }
-}
-
 // `device == 'h100-smx'` is never true, and silently so. Only a name that is near another one is
 // taken for a slip: a resolved sweep must read without the library it came from.
 void SweepReader::check_compared() {

@@ -12,6 +12,7 @@
 #include "sweep/language/batch_reader.h"
 #include "sweep/language/inert_axes.h"
 #include "sweep/language/node.h"
+#include "sweep/language/published_formats.h"
 #include "sweep/language/reading.h"
 #include "sweep/language/said_of_hosts.h"
 #include "sweep/language/sweep_spec.h"
@@ -56,8 +57,6 @@ class SweepReader {
   void note_overrides(const Node& base);
   // Whether the sweep says something about a path, in the base, on an axis or by derivation.
   bool states(std::string_view path) const;
-  // Number formats that a model's config.json states count where the sweep itself states none.
-  void take_published_formats();
   void check_compared();
   void check_whole();
   void check_names(const std::string& name);
@@ -68,9 +67,9 @@ class SweepReader {
   engine::Location root_where_;
   std::vector<std::unique_ptr<const Node>> documents_;  // conditions point into them while we read
   SaidOfHosts said_of_hosts_;
+  PublishedFormats formats_{reading_};
   std::vector<StatedField> base_fields_;
   std::map<int, engine::Location> roles_in_base_;  // by their leaves `present`
-  std::size_t published_in_base_ = 0;  // of reading_.published, those that the base named
 };
 
 }  // namespace sweep

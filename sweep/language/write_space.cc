@@ -241,6 +241,7 @@ class SpaceWriter {
         line(indent + 6, axis.path + ": " + interval(axis.interval));
       } else {
         line(indent + 6, axis.path + ":");
+        if (!axis.drawn_with.empty()) line(indent + 8, "with: " + axis.drawn_with);
         values(axis, indent + 8);
       }
     }

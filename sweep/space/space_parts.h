@@ -62,6 +62,7 @@ struct Axis {
   std::vector<LeafWrite> writes;  // by compile_writes()
   Interval interval;              // where settings is empty
   SampleDimension dimension;      // of a sample
+  std::string drawn_with;         // of a sample: the path whose draws it follows
   // The role (engine::Role) that the path lies in, by its leaf `present`; and whether the axis says itself
   // that the role is there or not. One that does not implies it: there is a role of which something is said.
   int role = kNone;

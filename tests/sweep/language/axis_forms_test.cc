@@ -246,6 +246,31 @@ TEST(Sample, SeedsDecideAndOrderDoesNot) {
   EXPECT_EQ(clocks(""), wider);
 }
 
+TEST(Sample, PathsMayBeDrawnTogether) {
+  const SweepSpec spec = with_axes(
+      "  - sample:\n      random: 30\n      of:\n"
+      "        step.batch: [1, 2, 4]\n"
+      "        step.context: {values: [100, 200, 400], with: step.batch}\n"
+      "        device.clock: [1 GHz, 2 GHz]\n");
+  const auto batches = leaf_over(spec, "step.batch");
+  const auto contexts = leaf_over(spec, "step.context");
+  for (std::size_t i = 0; i < batches.size(); ++i) EXPECT_EQ(contexts[i], 100 * batches[i]);
+  const auto again = read_sweep_text(spec.resolved, "run.yaml", toy_library());
+  ASSERT_TRUE(again.ok()) << engine::to_text(again.mistakes());
+  EXPECT_EQ(leaf_over(*again, "step.context"), contexts);
+
+  const auto mistake = [](const std::string& of) {
+    const auto read = read_sweep_text(
+        "base: {device: toy, model: tiny}\naxes: [sample: {random: 4, of: " + of + "}]\n",
+        "test.yaml", toy_library());
+    return read ? "" : read.mistakes().front().what;
+  };
+  EXPECT_EQ(mistake("{step.batch: [1, 2, 4], step.context: {values: [1, 2], with: step.batch}}"),
+            "sample: 'step.context' has 2 values, but 'step.batch' has 3");
+  EXPECT_EQ(mistake("{step.batch: [1, 2, 4], step.context: {values: [1, 2, 3], with: step.bach}}"),
+            "sample: 'with' names no other path that is drawn");
+}
+
 TEST(Sample, CrossesOtherAxes) {
   const SweepSpec spec = with_axes(
       "  - sample: {sobol: 4, of: {device.clock: [1 GHz, 2 GHz]}}\n  - step.batch: [1, 2]\n");

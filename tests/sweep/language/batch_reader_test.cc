@@ -94,6 +94,40 @@ TEST(BatchReader, EnginesBringTheirHostsAsOnAnAxis) {
             (Hosts{"megatron sglang"}));
 }
 
+TEST(BatchReader, ModelsBringTheirFormatsAsOnAnAxis) {
+  using Formats = std::vector<std::string>;
+  const auto formats_of = [](const std::string& base, const std::vector<BatchField>& fields) {
+    auto reader = BatchReader::open(base, "base", shipped());
+    if (!reader) return Formats{engine::to_text(reader.mistakes())};
+    const auto batch = reader->read(fields);
+    if (!batch) return Formats{engine::to_text(batch.mistakes())};
+    Formats formats;
+    PointBuilder points(*batch);
+    for (std::uint64_t i = 0; i < batch->size(); ++i) {
+      Point point;
+      EXPECT_EQ(points.build(i, point), Admission::admitted);
+      const engine::Quantization& quant = point.scenario.quant;
+      formats.push_back(std::string(engine::name_of(quant.weights)) + " " +
+                        std::string(engine::name_of(quant.activations)));
+    }
+    return formats;
+  };
+  const BatchField models = field("model", {"gpt-oss-20b", "llama-3.1-8b"}, {0, 1, 0});
+  for (const char* model : {"llama-3.1-8b", "deepseek-v3"}) {
+    const std::string base = std::string("{device: h100-sxm, model: ") + model;
+    EXPECT_EQ(formats_of(base + "}", {models}), (Formats{"fp4 bf16", "bf16 bf16", "fp4 bf16"}));
+    EXPECT_EQ(formats_of(base + ", quant: {weights: int4}}", {models}),
+              (Formats{"int4 bf16", "int4 bf16", "int4 bf16"}));
+    EXPECT_EQ(formats_of(base + "}", {models, field("quant.weights", {"fp8"}, {0, 0, 0})}),
+              (Formats{"fp8 bf16", "fp8 bf16", "fp8 bf16"}));
+  }
+  EXPECT_EQ(
+      formats_of("{device: h100-sxm, model: deepseek-v3}", {field("model", {"llama-3.1-8b"}, {0})}),
+      (Formats{"bf16 bf16"}));
+  EXPECT_EQ(formats_of("{device: h100-sxm, model: deepseek-v3}", {field("step.batch", {"1"}, {0})}),
+            (Formats{"fp8 fp8"}));
+}
+
 TEST(BatchReader, ABatchLeavesNothingBehindInTheNext) {
   auto reader = BatchReader::open(kBase, "base", shipped());
   ASSERT_TRUE(reader);

@@ -17,7 +17,20 @@ std::vector<engine::Scenario> points_of(const std::string& text) {
     ADD_FAILURE() << text << engine::to_text(spec.mistakes());
     return {};
   }
-  return admitted(*spec);
+  // Once its names are looked up it says the same.
+  const auto again = read_sweep_text(spec->resolved, "resolved.yaml", Library({paths::specs()}),
+                                     InertAxes::allowed);
+  if (!again) {
+    ADD_FAILURE() << spec->resolved << engine::to_text(again.mistakes());
+    return {};
+  }
+  const auto points = admitted(*spec);
+  const auto resolved = admitted(*again);
+  EXPECT_EQ(points.size(), resolved.size());
+  for (std::size_t i = 0; i < std::min(points.size(), resolved.size()); ++i) {
+    EXPECT_EQ(points[i].host, resolved[i].host) << text;
+  }
+  return points;
 }
 
 // Of all points, in their order.

@@ -186,17 +186,6 @@ TEST_F(HfQuantizationSweep, AnUnknownRecipeNeedsStatedFormats) {
             "");
 }
 
-TEST_F(HfQuantizationSweep, ModelsOfAnAxisNeedStatedFormats) {
-  write(kGptq);
-  EXPECT_EQ(
-      mistakes_with("base: {device: toy}\naxes: [{model: [tiny, {hf_config: config.json}]}]\n"),
-      "the model's file says how it is quantised, and the formats of models on an axis are "
-      "not taken from their files");
-  EXPECT_EQ(mistakes_with("base: {device: toy, quant: {weights: int4, group: 64}}\n"
-                          "axes: [{model: [tiny, {hf_config: config.json}]}]\n"),
-            "");
-}
-
 TEST_F(HfQuantizationSweep, ResolvedItSaysTheSame) {
   write(kGptq);
   const auto spec = read_with("base: {device: toy, model: {hf_config: config.json}}\n");

@@ -17,6 +17,8 @@ TEST(Suggest, NamesTheNearestAndOnlyIfItIsNear) {
   EXPECT_EQ(nearest("h100-smx", names), "h100-sxm");
   EXPECT_EQ(nearest("h100", names), "h100-sxm");  // the start of a name
   EXPECT_EQ(nearest("zebra", names), "");
+  // The same parts in another order are nearer than any slip.
+  EXPECT_EQ(nearest("a100-sxm-80gb", {"v100-sxm-32gb", "a100-80gb-sxm"}), "a100-80gb-sxm");
   EXPECT_EQ(suggestion("zebra", names, "known devices"),
             "known devices: h100-sxm, h100-pcie, b200-sxm, l4");
   // Names that begin alike come first.

@@ -1,0 +1,52 @@
+// Models come in number formats: those they are published in count where a sweep states none.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sweep/language/batch_reader.h"
+#include "sweep/language/node.h"
+#include "sweep/language/reading.h"
+
+namespace sweep {
+
+// What is said of the formats of one deployment.
+struct SaidOfFormats {
+  bool somewhere = false;            // formats of matrices are stated, for some points
+  bool everywhere = false;           // for all
+  engine::Location where;            // the first of these
+  std::vector<std::string> besides;  // other fields that are stated, such as `kv`
+};
+
+class PublishedFormats {
+ public:
+  explicit PublishedFormats(Reading& reading) : reading_(reading) {}
+
+  // Puts their formats beside the models that the documents name, in a base or on an axis: those that `quant` of a model's file
+  // says, or the quantization_config of its config.json. Where one has such formats, whole models without are in those of a sweep
+  // that says nothing. Documents that state formats of matrices are left as they are, and so are those that train, which takes
+  // wider weights than are published.
+  void add(std::vector<std::unique_ptr<const Node>>& documents, bool trains);
+  // The same for scenarios of a batch over those documents.
+  void add(std::vector<BatchField>& fields, bool trains);
+
+ private:
+  using Fields = std::set<std::string, std::less<>>;
+  using Said =
+      std::map<std::string, SaidOfFormats, std::less<>>;  // by deployment; "": the main one
+
+  template <class Write>
+  void each_writer(const Said& said, Fields& brought, Write&& write);
+
+  void leave_base(const SaidOfFormats& said, std::vector<BatchField>& fields) const;
+
+  Reading& reading_;
+  Said said_;
+  Fields brought_;                 // fields that models come with, other than by default
+  std::vector<NodeEntry> around_;  // formats of the base's model
+};
+
+}  // namespace sweep
