@@ -29,6 +29,11 @@ std::string guests_part(const Deployed& deployed) {
                      in_gb(deployed.guest.weights));
 }
 
+std::string batches_part(const MemoryDemand& demand) {
+  if (demand.batches == 1) return "";
+  return fmt::format(" (a batch of {} in each of {} stages)", demand.sequences, demand.batches);
+}
+
 // The settings that a user may not have thought of: adapters all on the device, and the width of published weights.
 std::string what_would_help(const Deployed& deployed, const MemoryDemand& demand) {
   const Deployment& spec = *deployed.spec;
@@ -86,13 +91,14 @@ std::optional<Refusal> memory_problem(const Deployed& deployed, const Footprint&
             in_gb(footprint.reserved), in_gb(footprint.budget), in_gb(left * -1.0),
             what_would_help(deployed, demand))};
   }
-  const Bytes used = deployed.kv_of(double(demand.context)) * double(demand.sequences);
+  const std::int64_t sequences = demand.sequences * demand.batches;
+  const Bytes used = deployed.kv_of(double(demand.context)) * double(sequences);
   if (used > left) {
     return Refusal{
         ReasonClass::memory,
-        fmt::format("the KV cache does not fit: {} x {} tokens need {}, {} are left beside weights "
-                    "of {}",
-                    demand.sequences, demand.context, in_gb(used), in_gb(left),
+        fmt::format("the KV cache does not fit: {} x {} tokens{} need {}, {} are left beside "
+                    "weights of {}",
+                    sequences, demand.context, batches_part(demand), in_gb(used), in_gb(left),
                     in_gb(footprint.weights))};
   }
   return std::nullopt;

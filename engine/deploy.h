@@ -20,11 +20,15 @@ namespace engine {
 
 // The tokens and sequences that are in memory at once, and the largest step.
 struct MemoryDemand {
-  std::int64_t sequences = 1;
+  std::int64_t sequences = 1;  // of a batch
+  std::int64_t batches = 1;    // at the same time: one a stage of a pipeline
   std::int64_t context = 1;
   std::int64_t step_tokens = 1;
   std::int64_t sampled = 1;
   Bytes per_logit{4};  // an engine that serves sets memory aside for the sampler's worst case
+  // A step has so many tokens of each sequence, up to `most_tokens`; 0: as many as it has, whatever their number.
+  std::int64_t tokens_each = 0;
+  std::int64_t most_tokens = 0;  // 0: no limit
 };
 
 // What lies in a deployment's memory besides its own model: a model that proposes tokens for it.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <new>
 #include <optional>
@@ -30,11 +31,42 @@
 namespace engine {
 namespace {
 
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+
+// The largest batch whose KV fits beside the activations of its own steps, which grow with it, up to the tokens of a step.
+double largest_batch(const Footprint& footprint, const Deployed& main, const MemoryDemand& demand) {
+  const double kv = main.kv_of(double(demand.context)).value * double(demand.batches);
+  const double left = footprint.left().value;
+  if (demand.tokens_each == 0) return left / kv;
+  const double activations = footprint.activations.value;
+  const double each = activations / double(demand.sequences);
+  const double most = demand.most_tokens == 0
+                          ? kUnbounded
+                          : each * double(demand.most_tokens) / double(demand.tokens_each);
+  // Of a share of what is left, activations take that share.
+  const auto batch = [&](double room, double share) {
+    return std::max(room / (kv + share * each), (room - share * most) / kv);
+  };
+  const ServingSettings& serving = main.spec->serving;
+  const double all = main.spec->device.memory_capacity.value;
+  switch (serving.memory_share) {
+    case MemoryShare::whole:
+      return batch(left + activations, 1);
+    case MemoryShare::rest:
+      return batch(left + serving.memory_utilization * activations, serving.memory_utilization);
+    case MemoryShare::model_and_kv:
+      break;
+  }
+  const double beside = all - footprint.weights.value - footprint.reserved.value;
+  const double share = all * serving.memory_utilization - footprint.weights.value;
+  return std::min(batch(beside, 1), share / kv);
+}
+
 // Figures of the main deployment's memory.
 void report_memory(const Footprint& footprint, const Deployed& main, const MemoryDemand& demand,
                    Metrics& metrics) {
   const Bytes sequence = main.kv_of(double(demand.context));
-  const Bytes used_kv = sequence * double(demand.sequences);
+  const Bytes used_kv = sequence * double(demand.sequences * demand.batches);
   metrics.weights = footprint.weights;
   metrics.activations = footprint.activations;
   metrics.reserved = footprint.reserved;
@@ -45,7 +77,7 @@ void report_memory(const Footprint& footprint, const Deployed& main, const Memor
   if (sequence.value <= 0) return;  // whatever fits, it is not the cache that limits it
   const double fit = std::max(0.0, footprint.left() / sequence);
   metrics.kv_capacity_tokens = std::floor(fit * double(demand.context));
-  metrics.max_batch = std::floor(fit);
+  metrics.max_batch = std::floor(std::max(0.0, largest_batch(footprint, main, demand)));
 }
 
 // Its memory is used again.

@@ -133,7 +133,9 @@ struct MemoryFigures {
         "kv_capacity_tokens", self.kv_capacity_tokens,
         "tokens the KV cache can hold, per replica, in sequences of the mean length: states that a "
         "sequence keeps whatever its length take their room");
-    visit("max_batch", self.max_batch, "sequences of this length that fit, per replica");
+    visit("max_batch", self.max_batch,
+          "largest batch of this length that fits, per replica, with one in each stage of a "
+          "pipeline");
   }
 };
 

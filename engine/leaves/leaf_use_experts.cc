@@ -10,6 +10,11 @@ using namespace leaf_use_words;
 
 std::vector<LeafUse> expert_uses() {
   return {
+      {"quant.group",
+       "quant.weights or quant.activations is narrower than 16 bits",
+       {is("quant.weights", {"fp8", "int8", "int4", "fp4"}),
+        is("quant.activations", {"fp8", "int8", "int4", "fp4"})}},
+      {"quant.scope", "the model has experts", {above("model.moe.experts", 0)}},
       {"serving.expert_exchange", "parallel.ep is above 1", {above("parallel.ep", 1)}},
       {"serving.narrow_exchange", "parallel.ep is above 1", {above("parallel.ep", 1)}},
       {"serving.narrow_exchange",

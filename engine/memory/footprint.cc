@@ -101,10 +101,21 @@ Footprint footprint_of(const ModelShard& shard, const Device& device, const Memo
   Footprint footprint{.weights = weight_bytes(shard) + budget.beside,
                       .activations = activation_bytes(shard, budget),
                       .reserved = budget.reserved + (alone ? Bytes{0} : kCommunicationBuffers)};
-  const Bytes fixed = footprint.weights + footprint.activations + footprint.reserved;
-  const Bytes outside =
-      budget.of == MemoryShare::whole ? Bytes{0} : std::min(fixed, device.memory_capacity);
-  footprint.budget = outside + (device.memory_capacity - outside) * budget.utilization;
+  const Bytes buffers = footprint.activations + footprint.reserved;
+  const Bytes all = device.memory_capacity;
+  switch (budget.of) {
+    case MemoryShare::whole:
+      footprint.budget = all * budget.utilization;
+      break;
+    case MemoryShare::rest: {
+      const Bytes outside = std::min(footprint.weights + buffers, all);
+      footprint.budget = outside + (all - outside) * budget.utilization;
+      break;
+    }
+    case MemoryShare::model_and_kv:
+      footprint.budget = std::min(all, all * budget.utilization + buffers);
+      break;
+  }
   return footprint;
 }
 

@@ -14,10 +14,13 @@ namespace engine {
 
 // What an engine's share of the memory is a share of.
 enum class MemoryShare : std::uint8_t {
-  whole,  // the device's memory; the model counts against it
-  rest,   // what the model and its buffers leave
+  whole,         // the device's memory; the model counts against it
+  rest,          // what the model and its buffers leave
+  model_and_kv,  // the device's memory, for weights and KV alone: buffers have what is outside
 };
-constexpr std::array<std::string_view, 2> enum_names(MemoryShare) { return {"whole", "rest"}; }
+constexpr std::array<std::string_view, 3> enum_names(MemoryShare) {
+  return {"whole", "rest", "model_and_kv"};
+}
 
 struct MemoryBudget {
   double utilization = 0.9;  // share of the memory that may be filled

@@ -31,6 +31,7 @@ engine::Result<Space> SweepReader::batch(std::vector<BatchField> fields) {
   formats_.add(fields, said_of_hosts_.trains);
   if (!fields.empty()) parts_.root.children.push_back(reader.read_batch(fields));
   reader.check_order();
+  if (reading_.mistakes.empty()) check_labels(reader.places());
   if (reading_.mistakes.empty()) check_whole();
   if (reading_.mistakes.empty()) check_names(file_name_);
   if (reading_.mistakes.empty()) complete(parts_);

@@ -47,16 +47,19 @@ std::vector<Edit> spec_fields(const Section& section, const Node& root, const st
   return merged(all);
 }
 
+bool says_formats(const NodeEntry& entry) {
+  return entry.key.text == "quant" || entry.key.text.starts_with("quant.");
+}
+
 // The file of a model also says in which formats it is published. They go with the model where a sweep states none
 // (published_formats), and are only looked over here.
 Node without_formats(const Section& section, const Node& root, Reading& reading) {
-  const Node* formats = section.library == "models" ? root.find("quant") : nullptr;
-  if (formats == nullptr) return root;
+  if (section.library != "models") return root;
   const engine::LeafTable& table = engine::leaf_table();
   const Section& quant = table.sections[std::size_t(table.find_section("quant"))];
-  read_section(quant, *formats, "quant", reading);
+  read_section(quant, formats_of_file(root), "quant", reading);
   Node rest = root;
-  std::erase_if(rest.entries, [](const NodeEntry& entry) { return entry.key.text == "quant"; });
+  std::erase_if(rest.entries, [](const NodeEntry& entry) { return says_formats(entry); });
   return rest;
 }
 
@@ -102,6 +105,24 @@ std::vector<Edit> spec_file(const Section& section, const std::filesystem::path&
 
 std::filesystem::path relative_to(const engine::Location& said_in, const std::string& path) {
   return std::filesystem::path(said_in.file).parent_path() / path;
+}
+
+Node formats_of_file(const Node& model) {
+  Node formats;
+  formats.kind = Node::Kind::map;
+  formats.where = model.where;
+  for (const NodeEntry& entry : model.entries) {
+    if (!says_formats(entry)) continue;
+    if (entry.key.text == "quant" && !entry.value.is_map()) return entry.value;
+    if (entry.key.text == "quant") {
+      formats.entries.insert(formats.entries.end(), entry.value.entries.begin(),
+                             entry.value.entries.end());
+    } else {
+      formats.entries.push_back(entry);
+      formats.entries.back().key.text.erase(0, std::string_view("quant.").size());
+    }
+  }
+  return formats;
 }
 
 std::filesystem::path hf_config_file(const Node& path) {

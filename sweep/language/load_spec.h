@@ -25,6 +25,9 @@ std::vector<Edit> from_spec(const engine::Section& section, const Node& from, st
 std::vector<Edit> hf_spec(const engine::Section& section, const Node& path, std::string_view said,
                           Reading& reading);
 
+// What the file of a model says of the formats it is published in: a map of fields of `quant`, unless it is wrong.
+Node formats_of_file(const Node& model);
+
 // The config.json that a path means, which may name its folder.
 std::filesystem::path hf_config_file(const Node& path);
 

@@ -14,10 +14,6 @@
 namespace sweep {
 namespace {
 
-// Fields of `quant` that a model may come with. Those of matrices are stated together: what a sweep says of one of them is not
-// meant for the rest of a file.
-constexpr std::string_view kMatrices[] = {"weights", "activations"};
-
 Entries entries_of(const HfQuantization& formats, const engine::Location& where) {
   Entries entries;
   const auto add = [&](std::string_view field, std::string text) {
@@ -39,118 +35,6 @@ Entries defaults(const engine::Location& where) {
                     where);
 }
 
-// ---- what a sweep says ---------------------------------------------------------------------------
-
-void say(SaidOfFormats& said, std::string_view field, const engine::Location& where) {
-  if (std::ranges::find(kMatrices, field) == std::end(kMatrices)) {
-    said.besides.emplace_back(field);
-    return;
-  }
-  if (!said.somewhere) said.where = where;
-  said.somewhere = said.everywhere = true;
-}
-
-// Adds what else is said of the same points, or of some of them.
-enum class Points : std::uint8_t { same, some };
-void add_said(SaidOfFormats& said, const SaidOfFormats& more, Points points) {
-  if (!said.somewhere) said.where = more.where;
-  said.somewhere = said.somewhere || more.somewhere;
-  said.everywhere = said.everywhere || (points == Points::same && more.everywhere);
-  said.besides.insert(said.besides.end(), more.besides.begin(), more.besides.end());
-}
-
-// Looks for what is said of formats under one path, such as "quant" or "draft.quant".
-class Listener {
- public:
-  explicit Listener(std::string_view role)
-      : path_(role.empty() ? "quant" : std::string(role) + ".quant") {}
-
-  SaidOfFormats in_sweep(const Node& sweep) const {
-    SaidOfFormats said;
-    for (const auto& [key, value] : sweep.entries) {
-      if (key.text == "base" || key.text == "derive")
-        add_said(said, in_fields(value, ""), Points::same);
-      if (key.text == "axes") add_said(said, in_axes(value), Points::same);
-    }
-    if (sweep.is_sequence()) add_said(said, in_axes(sweep), Points::same);
-    return said;
-  }
-
-  SaidOfFormats on_axis(const std::string& path, const Node& axis) const {
-    const Node* values = axis.find("values");
-    const Node& list = values == nullptr ? axis : *values;
-    SaidOfFormats said;
-    if (path.starts_with(path_ + ".")) {
-      say(said, path.substr(path_.size() + 1), axis.where);
-    } else if (path == path_ || path_.starts_with(path + ".")) {
-      said = in_all(list.items, [&](const Node& item) {
-        const Node* labelled = item.find("value");
-        return in_fields(labelled == nullptr ? item : *labelled, path + ".");
-      });
-    }
-    if (axis.find("when") != nullptr) said.everywhere = false;
-    return said;
-  }
-
- private:
-  // Of alternatives: everywhere where every one says it.
-  template <class InOne>
-  static SaidOfFormats in_all(const std::vector<Node>& items, InOne&& in_one) {
-    SaidOfFormats said;
-    bool everywhere = !items.empty();
-    for (const Node& item : items) {
-      const SaidOfFormats one = in_one(item);
-      everywhere = everywhere && one.everywhere;
-      add_said(said, one, Points::some);
-    }
-    said.everywhere = everywhere;
-    return said;
-  }
-
-  SaidOfFormats in_fields(const Node& map, const std::string& prefix) const {
-    SaidOfFormats said;
-    for (const auto& [key, value] : map.entries) {
-      const std::string path = prefix + key.text;
-      if (path.starts_with(path_ + ".")) {
-        say(said, path.substr(path_.size() + 1), key.where);
-      } else if (path == path_ || path_.starts_with(path + ".")) {
-        add_said(said, in_fields(value, path + "."), Points::same);
-      }
-    }
-    return said;
-  }
-
-  SaidOfFormats in_axes(const Node& list) const {
-    SaidOfFormats said;
-    for (const Node& item : list.items) {
-      SaidOfFormats one;
-      for (const auto& [key, value] : item.entries)
-        add_said(one, in_entry(key.text, value), Points::same);
-      if (item.find("when") != nullptr) one.everywhere = false;
-      add_said(said, one, Points::same);
-    }
-    return said;
-  }
-
-  SaidOfFormats in_entry(const std::string& key, const Node& value) const {
-    if (key == "product") return in_axes(value);
-    if (key == "concat") {
-      return in_all(value.items, [this](const Node& branch) { return in_sweep(branch); });
-    }
-    if (key == "zip" && value.is_sequence()) return in_axes(value);
-    if (key != "zip" && key != "sample") return on_axis(key, value);
-    SaidOfFormats said;
-    const Node* members = key == "zip" ? &value : value.find("of");
-    if (members == nullptr) return said;
-    for (const auto& [path, values] : members->entries)
-      add_said(said, on_axis(path.text, values), Points::same);
-    if (value.find("when") != nullptr) said.everywhere = false;
-    return said;
-  }
-
-  std::string path_;
-};
-
 std::vector<std::string> all_deployments() {
   std::vector<std::string> names{""};
   static const engine::Scenario any;
@@ -158,8 +42,6 @@ std::vector<std::string> all_deployments() {
                     [&](std::string_view role, const engine::Role&) { names.emplace_back(role); });
   return names;
 }
-
-// ---- what models have ----------------------------------------------------------------------------
 
 enum class Pass : std::uint8_t { look, write };
 using Fields = std::set<std::string, std::less<>>;
@@ -208,25 +90,41 @@ class Formats : public Companion {
     }
   }
 
-  // Formats that the file of these settings states, or that of what they are made from.
+  // Formats that the file of these settings states, or those of what they are made from: a file that states weights says it all,
+  // one that does not alters what it is made from.
   std::optional<Entries> published(const Node& settings) const {
+    std::optional<Entries> found;
+    const auto take = [&found](const Entries& deeper) {
+      Entries all = deeper;
+      if (found) add_fields(all, *found);
+      if (!all.empty()) found = std::move(all);
+    };
     const Node* at = &settings;
     Node own;
     for (std::int64_t made_from = 0; made_from < reading_.limits.file_depth; ++made_from) {
       if (const Node* labelled = at->find("value")) at = labelled;
-      if (const Node* config = at->find("hf_config")) return in_config(*config);
-      const Node* name = name_in(*at);
-      if (name == nullptr) return std::nullopt;
-      const auto file = file_of(*name);
-      if (!file) return std::nullopt;
+      if (const Node* config = at->find("hf_config")) {
+        take(in_config(*config));
+        return found;
+      }
+      const Node* from = at->is_scalar() ? at : at->find("from");
+      if (from == nullptr) return found;
+      if (from->is_map()) {
+        at = from;
+        continue;
+      }
+      const auto file = from->is_scalar() ? file_of(*from) : std::nullopt;
+      if (!file) return found;
       // One that cannot be read is a mistake where it is named.
       auto read = read_yaml_file(*file, reading_.limits);
-      if (!read) return std::nullopt;
+      if (!read) return found;
       own = std::move(read).value();
-      if (const Node* formats = own.find("quant")) return formats->entries;
+      const Node formats = formats_of_file(own);
+      take(formats.entries);
+      if (formats.find("weights") != nullptr) return found;
       at = &own;
     }
-    return std::nullopt;
+    return found;
   }
 
   std::optional<std::filesystem::path> file_of(const Node& name) const {
@@ -235,10 +133,10 @@ class Formats : public Companion {
     return file ? file : reading_.library.find("models", name.text);
   }
 
-  std::optional<Entries> in_config(const Node& config) const {
-    if (!config.is_scalar()) return std::nullopt;
+  Entries in_config(const Node& config) const {
+    if (!config.is_scalar()) return {};
     const auto read = read_hf_config(hf_config_file(config));
-    if (!read || read->formats == HfQuantization{}) return std::nullopt;
+    if (!read) return {};
     if (const auto& unknown = read->formats.unknown; unknown && pass_ == Pass::look) {
       reading_.mistake(unknown->where, unknown->what, unknown->hint);
     }
@@ -254,11 +152,11 @@ class Formats : public Companion {
 }  // namespace
 
 // Hands `write` a writer for each deployment whose formats are not stated: first to look whether any model has its own, on what is
-// forgotten again, and then, where one has, to write.
+// forgotten again, and then, where one has, to write. Whether anything was to be written.
 template <class Write>
-void PublishedFormats::each_writer(const Said& said, Fields& brought, Write&& write) {
+bool PublishedFormats::each_writer(const Said& said, Fields& brought, Write&& write) {
   const SaidOfFormats& main = said.find("")->second;
-  if (main.everywhere) return;
+  if (main.everywhere) return false;
   const auto each = [&](Pass pass) {
     for (const auto& [role, of_role] : said) {
       if (!role.empty() && of_role.somewhere) continue;
@@ -269,27 +167,63 @@ void PublishedFormats::each_writer(const Said& said, Fields& brought, Write&& wr
     }
   };
   each(Pass::look);
-  if (brought.empty()) return;
-  if (!main.somewhere) {
-    each(Pass::write);
-    return;
+  if (brought.empty()) return false;
+  if (main.somewhere) {
+    reading_.mistake(main.where,
+                     "formats are stated for some points only, and a model here is published in "
+                     "formats of its own",
+                     "state 'quant.weights' for all points, under 'base:' or in every value of an "
+                     "axis");
+    return false;
   }
-  reading_.mistake(main.where,
-                   "formats are stated for some points only, and a model here is published in "
-                   "formats of its own",
-                   "state 'quant.weights' or 'quant.activations' for all points, under 'base:' or "
-                   "in every value of an axis");
+  each(Pass::write);
+  return true;
+}
+
+Entries PublishedFormats::usual_beside(const SaidOfFormats& said, const std::string& section,
+                                       const engine::Location& where) const {
+  Entries usual;
+  for (auto& [field, format] : defaults(where)) {
+    const bool stated = field.text == "weights" ||
+                        std::ranges::find(said.besides, field.text) != said.besides.end();
+    if (stated || !brought_.contains(field.text)) continue;
+    usual.push_back({scalar(section + field.text, where), format});
+  }
+  return usual;
+}
+
+void PublishedFormats::leave_main(Node& sweep, const std::string& role,
+                                  const SaidOfFormats& said) const {
+  const auto add_to = [&](Node& map, const std::string& section) {
+    for (NodeEntry& format : usual_beside(said, section, map.where)) {
+      map.entries.push_back(std::move(format));
+    }
+  };
+  for (Node& item : sweep.items) leave_main(item, role, said);
+  for (auto& [key, value] : sweep.entries) {
+    if (key.text == "base") {
+      const bool there = std::ranges::any_of(value.entries, [&role](const NodeEntry& entry) {
+        return entry.key.text == role || entry.key.text.starts_with(role + ".");
+      });
+      if (there) add_to(value, role + ".quant.");
+    } else if (key.text == role) {
+      for (Node& item : value.items) {
+        if (item.is_map() && item.find("quant") != nullptr) add_to(item, "quant.");
+      }
+    } else {
+      leave_main(value, role, said);
+    }
+  }
 }
 
 void PublishedFormats::add(std::vector<std::unique_ptr<const Node>>& documents, bool trains) {
   for (const std::string& role : all_deployments()) {
-    const Listener listener(role);
     for (const auto& document : documents) {
-      add_said(said_[role], listener.in_sweep(*document), Points::same);
+      said_[role].add(said_in_sweep(*document, role), SaidOfFormats::Points::same);
     }
   }
   if (trains) return;
-  each_writer(said_, brought_, [&](const CompanionWriter& writer, Pass pass) {
+  const bool written = each_writer(said_, brought_, [&](const CompanionWriter& writer, Pass pass) {
     for (auto& document : documents) {
       Node with = *document;
       writer.sweep(with, around_);
@@ -298,39 +232,35 @@ void PublishedFormats::add(std::vector<std::unique_ptr<const Node>>& documents, 
       document = std::make_unique<const Node>(std::move(with));
     }
   });
-}
-
-// Where a batch states formats, nothing stays of those that the base's model brought.
-void PublishedFormats::leave_base(const SaidOfFormats& said,
-                                  std::vector<BatchField>& fields) const {
-  const engine::Location where = fields[0].path_and_values.key.where;
-  for (const auto& [field, usual] : defaults(where)) {
-    const std::string path = "quant." + field.text;
-    const bool stated = std::ranges::find(said.besides, field.text) != said.besides.end() ||
-                        std::ranges::any_of(fields, [&](const BatchField& other) {
-                          return other.path_and_values.key.text == path;
-                        });
-    if (stated || !brought_.contains(field.text)) continue;
-    Node values = map_of({}, where);
-    values.kind = Node::Kind::sequence;
-    values.items = {usual};
-    fields.push_back({{scalar(path, where), std::move(values)},
-                      std::vector<std::uint32_t>(fields[0].order.size(), 0)});
+  for (const auto& [role, said] : said_) {
+    if (!written || role.empty() || !said.somewhere) continue;
+    for (auto& document : documents) {
+      Node with = *document;
+      leave_main(with, role, said);
+      document = std::make_unique<const Node>(std::move(with));
+    }
   }
 }
 
 void PublishedFormats::add(std::vector<BatchField>& fields, bool trains) {
   Said said = said_;
   for (auto& [role, of_role] : said) {
-    const Listener listener(role);
     for (const BatchField& field : fields) {
-      const auto& [key, values] = field.path_and_values;
-      add_said(of_role, listener.on_axis(key.text, values), Points::same);
+      of_role.add(said_on_axis(field.path_and_values, role), SaidOfFormats::Points::same);
     }
   }
   if (trains) return;
   if (said[""].everywhere && !said_[""].everywhere) {
-    leave_base(said[""], fields);
+    // Nothing stays of what the base's model brought.
+    const std::size_t count = fields[0].order.size();
+    const engine::Location where = fields[0].path_and_values.key.where;
+    for (auto& [path, usual] : usual_beside(said[""], "quant.", where)) {
+      Node values = map_of({}, where);
+      values.kind = Node::Kind::sequence;
+      values.items = {std::move(usual)};
+      fields.push_back(
+          {{std::move(path), std::move(values)}, std::vector<std::uint32_t>(count, 0)});
+    }
     return;
   }
   Fields brought = brought_;

@@ -10,16 +10,9 @@
 #include "sweep/language/batch_reader.h"
 #include "sweep/language/node.h"
 #include "sweep/language/reading.h"
+#include "sweep/language/said_of_formats.h"
 
 namespace sweep {
-
-// What is said of the formats of one deployment.
-struct SaidOfFormats {
-  bool somewhere = false;            // formats of matrices are stated, for some points
-  bool everywhere = false;           // for all
-  engine::Location where;            // the first of these
-  std::vector<std::string> besides;  // other fields that are stated, such as `kv`
-};
 
 class PublishedFormats {
  public:
@@ -27,8 +20,8 @@ class PublishedFormats {
 
   // Puts their formats beside the models that the documents name, in a base or on an axis: those that `quant` of a model's file
   // says, or the quantization_config of its config.json. Where one has such formats, whole models without are in those of a sweep
-  // that says nothing. Documents that state formats of matrices are left as they are, and so are those that train, which takes
-  // wider weights than are published.
+  // that says nothing. Documents that state that of weights are left as they are, and so are those that train, which takes wider
+  // weights than are published.
   void add(std::vector<std::unique_ptr<const Node>>& documents, bool trains);
   // The same for scenarios of a batch over those documents.
   void add(std::vector<BatchField>& fields, bool trains);
@@ -39,9 +32,13 @@ class PublishedFormats {
       std::map<std::string, SaidOfFormats, std::less<>>;  // by deployment; "": the main one
 
   template <class Write>
-  void each_writer(const Said& said, Fields& brought, Write&& write);
+  bool each_writer(const Said& said, Fields& brought, Write&& write);
 
-  void leave_base(const SaidOfFormats& said, std::vector<BatchField>& fields) const;
+  // What goes with weights that are stated, for fields that models bring and nobody states.
+  std::vector<NodeEntry> usual_beside(const SaidOfFormats& said, const std::string& section,
+                                      const engine::Location& where) const;
+  // A role that states its weights takes nothing of what the main deployment's model brought.
+  void leave_main(Node& sweep, const std::string& role, const SaidOfFormats& said) const;
 
   Reading& reading_;
   Said said_;

@@ -61,6 +61,7 @@ engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
   if (const Node* node = last("expect")) expectations = read_expectations(*node, reading_);
   check_compared();
   check_contents(parts_, root_where_, reading_);
+  if (reading_.mistakes.empty()) check_labels(reader.places());
   if (reading_.mistakes.empty()) check_whole();
   if (reading_.mistakes.empty()) check_names(name);
   if (reading_.mistakes.empty() && !complete(parts_)) {

@@ -224,20 +224,63 @@ void SweepReader::check_compared() {
   }
 }
 
-// A sweep without a device or a model is a slip: the defaults are no machine anyone has.
+// A sweep without a device or a model is a slip: the defaults are no machine anyone has. A few fields make none either.
 void SweepReader::check_whole() {
-  for (const auto& [section, example] :
-       {std::pair{"device", "h100-sxm"}, std::pair{"model", "llama-3.1-70b"}}) {
-    const std::string prefix = std::string(section);
-    const auto is_about = [&](const std::string& path) {
-      return path == prefix || path.starts_with(prefix + ".");
-    };
-    const bool given = std::ranges::any_of(base_fields_, is_about, &StatedField::path) ||
-                       std::any_of(parts_.axes.begin(), parts_.axes.end(),
-                                   [&](const Axis& axis) { return is_about(axis.path); });
-    if (given) continue;
-    reading_.mistake(root_where_, "the sweep names no " + prefix,
-                     "add one under 'base:', as in '" + prefix + ": " + example + "'");
+  struct Needed {
+    std::string section, example;
+    std::vector<std::string> fields;  // that somebody's own has at least
+  };
+  const Needed all[] = {
+      {"device", "h100-sxm", {"memory_capacity", "memory_bandwidth"}},
+      {"model", "llama-3.1-70b", {"layers", "hidden"}},
+  };
+  for (const auto& [section, example, fields] : all) {
+    const auto lacks = [&](const std::string& field) { return !states(section + "." + field); };
+    const auto missing = std::ranges::find_if(fields, lacks);
+    if (missing == fields.end()) continue;
+    const bool something = std::ranges::any_of(base_fields_, [&](const StatedField& field) {
+      return field.path.starts_with(section + ".");
+    });
+    reading_.mistake(root_where_,
+                     "the sweep names no " + section +
+                         (something ? ", and what it states has no " + *missing : ""),
+                     "add one under 'base:', as in '" + section + ": " + example + "'");
+  }
+}
+
+// `model: {name: llama-3.1-8b}` gives a label to whatever the model is, which is hardly what is meant.
+void SweepReader::check_labels(const std::vector<Location>& places) {
+  const engine::LeafTable& table = engine::leaf_table();
+  constexpr std::string_view end = ".name";
+  const auto refuse = [&](const std::string& path, const std::string& label, const Location& where,
+                          const std::string& written) {
+    const std::string name = path.substr(0, path.size() - end.size());
+    const int section = table.find_section(name);
+    if (section < 0) return;
+    const std::string library(table.sections[std::size_t(section)].library);
+    if (library.empty() || !reading_.library.find(library, label)) return;
+    reading_.mistake(where, "'" + path + "' is a label and brings nothing of '" + label + "'",
+                     "write '" + name + ": " + written + "'");
+  };
+  const auto text_at = [&](const std::string& path) -> std::string {
+    const int leaf = path.ends_with(end) ? table.find_leaf(path) : -1;
+    const bool text = leaf >= 0 && engine::leaf_at(leaf).kind == engine::LeafKind::text;
+    return text ? engine::leaf_text(parts_.base, engine::leaf_at(leaf)) : "";
+  };
+  // A sweep that is written out states every field, and names nothing.
+  const bool written_out =
+      std::ranges::find(base_fields_, "device.name", &StatedField::path) != base_fields_.end();
+  for (const StatedField& field : base_fields_) {
+    const std::string label = written_out ? "" : text_at(field.path);
+    if (!label.empty()) refuse(field.path, label, field.where, label);
+  }
+  for (std::size_t i = 0; i < parts_.axes.size(); ++i) {
+    const Axis& axis = parts_.axes[i];
+    if (!axis.path.ends_with(end)) continue;
+    for (const Edit& edit : axis.edits) {
+      const auto* label = std::get_if<std::string>(&edit.value);
+      if (label != nullptr) refuse(axis.path, *label, places[i], "[" + *label + ", ...]");
+    }
   }
 }
 

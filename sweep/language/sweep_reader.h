@@ -59,6 +59,7 @@ class SweepReader {
   bool states(std::string_view path) const;
   void check_compared();
   void check_whole();
+  void check_labels(const std::vector<engine::Location>& places);
   void check_names(const std::string& name);
   InertAxes inert_;
   std::string file_name_;

@@ -114,6 +114,50 @@ TEST(Evaluate, ACacheThatDoesNotFitSaysWhatIsLeft) {
   EXPECT_EQ(outcome.metrics.max_batch, 257);
 }
 
+// The largest batch is the same whatever batch was asked for, fits, and one more does not.
+TEST(Evaluate, TheLargestBatchIsTheOneThatFits) {
+  for (const MemoryShare share :
+       {MemoryShare::whole, MemoryShare::rest, MemoryShare::model_and_kv}) {
+    for (const StepPhase phase : {StepPhase::decode, StepPhase::prefill}) {
+      for (const std::int64_t stages : {1, 2}) {
+        Scenario scenario = toys::scenario();
+        scenario.parallel.pp = stages;
+        scenario.cluster.nodes = 4;
+        scenario.serving.memory_share = share;
+        scenario.step.phase = phase;
+        scenario.step.context = scenario.step.prompt = 4096;
+        scenario.step.batch = 1;
+        const double most = evaluate(scenario).metrics.max_batch;
+        ASSERT_GT(most, 1);
+        scenario.step.batch = std::int64_t(most);
+        const Outcome fits = evaluate(scenario);
+        EXPECT_EQ(fits.status, Status::ok) << fits.reason;
+        EXPECT_EQ(fits.metrics.max_batch, most);
+        scenario.step.batch += 1;
+        EXPECT_EQ(evaluate(scenario).reason_class, ReasonClass::memory) << most;
+      }
+    }
+  }
+}
+
+// Where each stage of a pipeline has a batch of its own, the KV of all of them is in memory.
+TEST(Evaluate, APipelineKeepsTheBatchesOfAllItsStages) {
+  Scenario scenario = toys::scenario();
+  scenario.cluster.nodes = 4;
+  const auto in_flight = [&](std::int64_t stages) {
+    scenario.parallel.pp = stages;
+    scenario.step.batch = 1;
+    scenario.step.batch = std::int64_t(evaluate(scenario).metrics.max_batch);
+    const Outcome outcome = evaluate(scenario);
+    EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+    // Every sequence in flight gets a token in the time of a step through all stages.
+    return outcome.metrics.output.value * outcome.metrics.step_time.value;
+  };
+  const double one = in_flight(1), two = in_flight(2);
+  EXPECT_GT(two, one);        // stages have a part of the weights and of each sequence's KV
+  EXPECT_LT(two, 2.2 * one);  // and no more memory than two devices
+}
+
 TEST(Evaluate, TheLongestContextIsBetweenTheMeanAndAllOfIt) {
   Scenario scenario = toys::scenario();  // 8 sequences of 1024 tokens
   scenario.step.longest_context = 1000;

@@ -50,6 +50,31 @@ Axis axis_of(const RunRows& rows, const Candidates& candidates, const results::C
   return axis;
 }
 
+// What a sweep names brings other settings along, which then stand on axes of their own: a model its formats, an engine its host.
+bool may_bring(const std::string& axis, const std::string& other) {
+  struct Brought {
+    std::string_view named, along;
+  };
+  constexpr Brought all[] = {{"model", "quant."}, {"serving", "host"}, {"train", "host"}};
+  return std::ranges::any_of(all, [&](const Brought& one) {
+    if (!axis.ends_with(one.named)) return false;
+    const std::string role = axis.substr(0, axis.size() - one.named.size());
+    return other.starts_with(role + std::string(one.along));
+  });
+}
+
+// Whether it brings this one here: it does not move unless the first does.
+bool brings(const Axis& axis, const Axis& other) {
+  if (!may_bring(axis.name, other.name)) return false;
+  std::map<std::uint32_t, std::uint32_t> along;
+  for (std::size_t i = 0; i < axis.codes.size(); ++i) {
+    if (along.try_emplace(axis.codes[i], other.codes[i]).first->second != other.codes[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Candidates that agree on every axis but one, as a number a set.
 std::vector<std::uint32_t> sets_without(const std::vector<Axis>& axes, std::size_t left_out,
                                         std::size_t count) {
@@ -180,6 +205,10 @@ std::vector<AxisEffect> axis_effects(const RunRows& rows, const Candidates& cand
     Axis axis = axis_of(rows, candidates, column);
     if (axis.values > 1) axes.push_back(std::move(axis));
   }
+  const std::vector<Axis> all = axes;
+  std::erase_if(axes, [&all](const Axis& axis) {
+    return std::ranges::any_of(all, [&](const Axis& other) { return brings(other, axis); });
+  });
   std::vector<double> figure;
   for (const std::uint32_t row : candidates.rows) figure.push_back(candidates.values[0][row]);
   const bool positive = std::ranges::all_of(figure, [](double value) { return value > 0; });

@@ -152,8 +152,8 @@ struct ServingSettings {
     visit("memory_utilization", self.memory_utilization,
           "share of the device's memory the engine may fill", between(0.01, 1));
     visit("memory_share", self.memory_share,
-          "what serving.memory_utilization is a share of: the whole memory, or the rest that the "
-          "model and its buffers leave",
+          "what serving.memory_utilization is a share of: the whole memory, the rest that the "
+          "model and its buffers leave, or the whole for weights and KV alone",
           any_value);
     visit("reserved_memory", self.reserved_memory,
           "memory outside tensors that counts against memory_utilization, besides communication "

@@ -19,12 +19,15 @@
 namespace engine {
 namespace {
 
-MemoryDemand demand_of(const RequestShape& request, const ServingSettings& serving,
-                       std::int64_t context) {
+MemoryDemand demand_of(const RequestShape& request, const Deployment& on, std::int64_t context) {
+  const std::int64_t budget = on.serving.max_num_batched_tokens;
   return {.sequences = request.batch,
+          .batches = on.parallel.pp,
           .context = context,
-          .step_tokens = std::min(request.batch * request.prompt, serving.max_num_batched_tokens),
-          .sampled = request.batch};
+          .step_tokens = std::min(request.batch * request.prompt, budget),
+          .sampled = request.batch,
+          .tokens_each = request.prompt,
+          .most_tokens = budget};
 }
 
 // Who reads prompts, in steps of at most `budget` tokens.
@@ -125,7 +128,7 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
   const double here = devices_of(reader, 1), there = devices_of(scenario, 1);
   if (auto problem = cluster_problem(deployed, here, point.main, there)) return problem;
   const std::int64_t tokens = request.cached + request.prompt;
-  const MemoryDemand demand = demand_of(request, reader.serving, tokens);
+  const MemoryDemand demand = demand_of(request, reader, tokens);
   if (auto problem = memory_problem(deployed, footprint_of(deployed, demand), demand))
     return in_role("prefill", std::move(*problem));
   const HandoverWay way{.transfer = scenario.transfer,
@@ -261,8 +264,8 @@ std::optional<Refusal> request_problem(const Scenario& scenario) {
 MemoryDemand request_demand(const Scenario& scenario, const Resources&, Scratch&) {
   const RequestShape request = with_passages(scenario);
   const std::int64_t proposed = proposed_tokens(scenario);
-  MemoryDemand demand = demand_of(request, scenario.serving,
-                                  request.cached + request.prompt + request.output + proposed);
+  MemoryDemand demand =
+      demand_of(request, scenario, request.cached + request.prompt + request.output + proposed);
   if (proposed == 0) return demand;
   demand.sampled *= proposed + 1;
   demand.step_tokens = std::max(demand.step_tokens, demand.sampled);

@@ -78,14 +78,18 @@ MemoryDemand step_demand(const Scenario& scenario, const Resources&, Scratch&) {
     const std::int64_t proposed = proposed_tokens(scenario);
     const std::int64_t tokens = step.batch * (proposed + 1);
     return {.sequences = step.batch,
+            .batches = scenario.parallel.pp,
             .context = step.context + proposed,
             .step_tokens = tokens,
-            .sampled = tokens};
+            .sampled = tokens,
+            .tokens_each = proposed + 1};
   }
   return {.sequences = step.batch,
+          .batches = scenario.parallel.pp,
           .context = step.cached + step.prompt,
           .step_tokens = step.batch * step.prompt,
-          .sampled = step.batch};
+          .sampled = step.batch,
+          .tokens_each = step.prompt};
 }
 
 void run_step(const TaskPoint& point, Outcome& outcome) {

@@ -32,6 +32,18 @@ TEST(Footprint, AShareOfTheRestIsTakenOnceTheModelIsIn) {
   EXPECT_LT(footprint_of(shard, toys::gpu(), budget).left().value, -100e9);
 }
 
+// Buffers have what is outside the share, and count against it only where they overflow that.
+TEST(Footprint, AShareForWeightsAndKvLeavesBuffersOutside) {
+  MemoryBudget budget{.utilization = 0.8, .of = MemoryShare::model_and_kv, .step_tokens = 1000};
+  const ModelSpec spec = toys::model();
+  const ModelShard shard = shard_of(spec, {}, {});
+  const Footprint few = footprint_of(shard, toys::gpu(), budget);
+  EXPECT_DOUBLE_EQ(few.left().value, 80e9 - few.weights.value);
+  budget.reserved = Bytes{30e9};
+  const Footprint many = footprint_of(shard, toys::gpu(), budget);
+  EXPECT_DOUBLE_EQ(many.left().value, 100e9 - 30e9 - many.activations.value - many.weights.value);
+}
+
 TEST(Footprint, TensorParallelSplitsTheWeights) {
   const ModelSpec model = toys::model();
   const double norms = 2 * parameter_counts(model).norms;

@@ -46,6 +46,33 @@ TEST(InertAxes, EverySectionOfATaskIsOnlyForThatTask) {
   }
 }
 
+// Formats that nothing is in.
+TEST(InertAxes, ScalesAndScopeCountWhereSomethingIsNarrow) {
+  const auto inert = [](const std::string& fields, const std::string& text) {
+    return said_of(base(fields) + axis(text)).find("changes nothing here") != std::string::npos;
+  };
+  EXPECT_TRUE(inert("task: step", "quant.group: [32, 128]"));
+  EXPECT_FALSE(inert("task: step, quant: {weights: int4}", "quant.group: [32, 128]"));
+  EXPECT_FALSE(inert("task: step", "zip: {quant.weights: [bf16, int4], quant.group: [128, 64]}"));
+  EXPECT_TRUE(inert("task: step, quant: {weights: int4}", "quant.scope: [all, experts]"));
+}
+
+// A label is no spec, though it may be the name of one.
+TEST(InertAxes, ALabelBringsNothingOfTheSpecOfThatName) {
+  EXPECT_EQ(said_of("base: {device: toy, model: {name: tiny}}\n"),
+            "toy.yaml:1:29: error: 'model.name' is a label and brings nothing of 'tiny'\n"
+            "  hint: write 'model: tiny'\n");
+  EXPECT_EQ(said_of("base: {device: toy, model: tiny}\naxes: [model.name: [tiny, small]]\n"),
+            "toy.yaml:2:8: error: 'model.name' is a label and brings nothing of 'tiny'\n"
+            "  hint: write 'model: [tiny, ...]'\n"
+            "toy.yaml:2:8: error: 'model.name' is a label and brings nothing of 'small'\n"
+            "  hint: write 'model: [small, ...]'\n");
+  EXPECT_EQ(said_of("base: {device: toy, model: {from: tiny, name: mine}}\n"), "");
+  EXPECT_EQ(said_of("base: {device: toy, model: {layers: 8}}\n"),
+            "toy.yaml:1:1: error: the sweep names no model, and what it states has no hidden\n"
+            "  hint: add one under 'base:', as in 'model: llama-3.1-70b'\n");
+}
+
 // Of two places that say how devices are joined, the cluster's counts.
 TEST(InertAxes, LinksOfADeviceCountWhereItsClusterStatesNone) {
   const std::string links = axis("device.scale_up.bandwidth: [1 GB/s, 2 GB/s]");

@@ -80,6 +80,10 @@ TEST_F(PublishedFormatsTest, GoWithTheirModels) {
   EXPECT_EQ(formats_of(start + "model: mine.yaml}\n"), Names{blocks_});
   write("wider.yaml", "from: kimi-k2\nquant: {weights: bf16, kv: fp8}\n");
   EXPECT_EQ(formats_of(start + "model: wider.yaml}\n"), Names{"bf16 bf16 128 all kv fp8"});
+  // A file that leaves weights alone alters what it is made from.
+  write("kv.yaml", "from: kimi-k2\nquant.kv: fp8\n");
+  EXPECT_EQ(formats_of(start + "model: {from: {from: kv.yaml, layers: 4}}}\n"),
+            Names{"fp8 fp8 128 all kv fp8"});
 }
 
 TEST_F(PublishedFormatsTest, GoWithThemWhereverTheyAreListed) {
@@ -127,7 +131,8 @@ TEST_F(PublishedFormatsTest, DoNotOutliveTheirModel) {
 TEST_F(PublishedFormatsTest, CountOnlyWhereNoneAreStated) {
   const std::string start = "base: {device: h100-sxm, model: deepseek-v3, ";
   EXPECT_EQ(formats_of(start + "quant: {weights: int4}}\n"), Names{"int4 bf16 128 all kv bf16"});
-  EXPECT_EQ(formats_of(start + "quant.activations: bf16}\n"), Names{wide_});
+  // Devices without such arithmetic run narrow weights with wider inputs.
+  EXPECT_EQ(formats_of(start + "quant.activations: bf16}\n"), Names{"fp8 bf16 128 all kv bf16"});
   EXPECT_EQ(formats_of(start + "step.batch: 1}\naxes: [quant.weights: [bf16, fp8]]\n"),
             (Names{wide_, "fp8 bf16 128 all kv bf16"}));
   EXPECT_EQ(formats_of(start + "step.batch: 1}\naxes:\n  - zip:\n"
@@ -183,7 +188,16 @@ TEST_F(PublishedFormatsTest, OfOtherDeploymentsGoWithTheirOwnModels) {
                                         "llama-3.1-8b}]]\n"),
             (Names{"-", blocks_, wide_}));
   EXPECT_EQ(formats_of(prefill, start + "deepseek-v3, prefill: {quant: {weights: bf16}}}\n"),
-            Names{"bf16 fp8 128 all kv bf16"});
+            Names{wide_});
+  // A role that states its weights has nothing of what the main one's model brings, wherever it says so.
+  const std::string drafted = start + "gpt-oss-20b, draft: {model: llama-3.2-1b";
+  EXPECT_EQ(formats_of(draft, drafted + ", quant: {weights: fp8, activations: fp8}}}\n"),
+            Names{blocks_});
+  EXPECT_EQ(formats_of(draft, drafted + "}}\naxes: [draft.quant.weights: [bf16, fp8]]\n"),
+            (Names{wide_, "fp8 bf16 128 all kv bf16"}));
+  EXPECT_EQ(formats_of(prefill, start + "gpt-oss-20b}\naxes: [prefill: [{}, {quant: {weights: "
+                                        "fp8}}]]\n"),
+            (Names{experts_, "fp8 bf16 128 all kv bf16"}));
   // What is stated of the main deployment counts for all, unless they state their own.
   EXPECT_EQ(formats_of(draft, start + "llama-3.1-70b, quant: {weights: fp8}, speculation: {method: "
                                       "draft_model, draft: gpt-oss-20b, tokens: 2}}\n"),

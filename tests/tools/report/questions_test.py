@@ -153,6 +153,21 @@ class Questions(unittest.TestCase):
         # What moves nothing has no best value.
         self.assertTrue(self.answer("sensitivity", "--of", "parameters").best.isna().all())
 
+    def test_what_a_name_brings_moves_with_it(self):
+        spec = self.home / "brought.yaml"
+        spec.write_text("base: {task: step, device: h100-sxm}\n"
+                        "axes: [{model: [llama-3.1-8b, qwen3-8b, gpt-oss-20b]}, {step.batch: [1, 16]}]\n")
+        folder = self.home / "brought"
+        self.assertEqual(llmsweep("run", spec, "-o", folder).returncode, 0)
+        done = llmsweep("sensitivity", folder, "--of", "step_time_s", "--format", "csv")
+        answer = pd.read_csv(io.StringIO(done.stdout)).set_index("axis")
+        self.assertEqual(sorted(answer.index), ["model", "step.batch"])
+        rows = pd.read_parquet(folder / "points")
+        times = rows.pivot_table(index="axis.step.batch", columns="axis.model", values="step_time_s")
+        spread = np.log(times.max(axis=1)) - np.log(times.min(axis=1))
+        self.assertAlmostEqual(answer.ratio["model"], math.exp(spread.mean()), delta=0.001)
+        self.assertEqual(answer.best["model"], times.mean().idxmin())
+
     def test_any_column_can_be_shown(self):
         shown = self.answer("top", "--by", "step_time_s", "-n", 1000, "--show", ",".join(["key", "status", "extrapolated", "max_batch"]))
         expected = self.ok.set_index("index").loc[list(shown["index"])]
