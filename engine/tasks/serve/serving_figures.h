@@ -165,7 +165,9 @@ struct ServingFigures {
           "those that were "
           "refused, shed or failed count as outside");
     visit("slo_met", self.slo_met,
-          "task serve: 1 when every stated percentile is within its limit");
+          "task serve: 1 when every limit of slo (without one, of capacity.slo) is met; requests "
+          "that were refused, shed or failed are later than any limit: a mean allows none of them, "
+          "a percentile as many as it leaves out");
     visit("slo_probability", self.slo_probability,
           "task serve, output.intervals: probability that slo_met is 1, as far as kernel times and "
           "what first tokens wait for besides are known");
