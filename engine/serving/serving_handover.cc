@@ -41,6 +41,17 @@ void ServingSim::hand_over(std::size_t index, std::int32_t slot, RequestSource& 
   replicas_[index].leads_to(slot, std::int32_t(target), there);
 }
 
+double ServingSim::reading() {
+  Pool& readers = pools_[stages()[0].pool];
+  const double seconds_per_token = readers.common.seconds_per_prompt_token;
+  std::int64_t cached = 0;
+  if (seconds_per_token > 0 && readers.scaler.open() > 0) {
+    cached = replicas_[route(0, request_, now_)].cached_tokens(request_, now_);
+    --readers.routed;  // to ask is not to send
+  }
+  return seconds_per_token * double(request_.prompt - cached);
+}
+
 // The request that arrives waits for blocks where its answer will be written.
 void ServingSim::reserve(RequestSource& source) {
   Pool& writers = pools_[stages().back().pool];

@@ -234,8 +234,8 @@ class ServingSim {
   bool fits_on_its_way(bool local) const;
   void turn_away(RequestEnd why, std::size_t replica, RequestSource& source);
   const std::vector<Stage>& stages() const { return problem_->journey.stages; }
-  // Seconds per token of a prompt where prompts are read, for who predicts first tokens.
-  double reading() const { return pools_[stages()[0].pool].common.seconds_per_prompt_token; }
+  // Seconds for the prompt of `request_` where it would be read now, but for what is cached there: for who predicts first tokens.
+  double reading();
   void mark(double time);
   // When the number of replicas of a pool may change, and what that does.
   double next_scaling() const;

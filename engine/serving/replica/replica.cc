@@ -84,7 +84,7 @@ double Replica::order_of(const Claim& claim, double fair_place) const {
     case Ordering::slo:
       // The slack that is left when it is looked at falls alike for all: only the start differs.
       return whole_moments(claim.arrival + ttft_limit_of(claim) -
-                           state_.common->seconds_per_prompt_token * double(claim.prompt));
+                           state_.common->seconds_per_prompt_token * double(claim.to_read));
     case Ordering::fair_share:
       return fair_place;
     case Ordering::fcfs:
@@ -94,16 +94,26 @@ double Replica::order_of(const Claim& claim, double fair_place) const {
   return claim.arrival;
 }
 
-double Replica::place_by_order(const Sequence& sequence, std::int64_t tokens) {
-  const bool fair = state_.common->settings->ordering == Ordering::fair_share;
-  return order_of(claim_of(sequence), fair ? state_.shares.place(sequence.tenant, tokens) : 0);
+double Replica::place_by_order(const Sequence& sequence, std::int64_t tokens, double now) {
+  const Ordering ordering = state_.common->settings->ordering;
+  const bool fair = ordering == Ordering::fair_share;
+  // Nobody else asks, and a look into the cache takes time.
+  const std::int64_t cached =
+      ordering == Ordering::slo ? cached_tokens(sequence.prefix, sequence.prompt, now) : 0;
+  return order_of(claim_of(sequence, cached),
+                  fair ? state_.shares.place(sequence.tenant, tokens) : 0);
 }
 
-bool Replica::sheds(const Request& request, double now) const {
-  const double order = order_of(claim_of(request), state_.shares.place_now(request.tenant));
+bool Replica::sheds(const Request& request, double now) {
+  const ServingSettings& settings = *state_.common->settings;
+  const bool reading_counts = settings.admission.shed_late || settings.ordering == Ordering::slo;
+  const std::int64_t cached = reading_counts ? cached_tokens(request, now) : 0;
+  const double order = order_of(claim_of(request, cached), state_.shares.place_now(request.tenant));
   const std::int64_t others = state_.waiting.place_of(order, state_.sequences);
   const double wait = state_.admissions.wait_behind(others, state_.level_of(request.priority));
-  return sheds_behind({others, wait, state_.common->seconds_per_prompt_token}, request, now);
+  const double reading =
+      state_.common->seconds_per_prompt_token * double(request.prompt - cached);
+  return sheds_behind({.others = others, .wait = wait, .reading = reading}, request, now);
 }
 
 bool Replica::sheds_behind(const Before& before, const Request& request, double now) const {
@@ -111,10 +121,9 @@ bool Replica::sheds_behind(const Before& before, const Request& request, double 
   const AdmissionSettings& admission = common.settings->admission;
   if (admission.max_queue > 0 && before.others >= admission.max_queue) return true;
   if (!admission.shed_late) return false;
-  const double predicted = now - request.arrival + before.wait +
-                           before.seconds_per_prompt_token * double(request.prompt);
+  const double predicted = now - request.arrival + before.wait + before.reading;
   return predicted >
-         (common.class_limits == nullptr ? common.ttft_limit : ttft_limit_of(claim_of(request)));
+         (common.class_limits == nullptr ? common.ttft_limit : ttft_limit_of(claim_of(request, 0)));
 }
 
 std::int64_t Replica::predicted_output(std::int64_t number, std::int64_t output) const {
@@ -178,7 +187,7 @@ std::int32_t Replica::enqueue(const Request& request, std::int64_t output, Await
   Sequence& sequence = state_.sequences[std::size_t(slot)];
   begin(sequence, request);
   count_in(sequence, output);
-  sequence.order = enter_queue(sequence, sequence.target);
+  sequence.order = enter_queue(sequence, sequence.target, request.arrival);
   queue_up(slot, awaits, request.arrival);
   return slot;
 }
@@ -315,10 +324,11 @@ void Replica::split(double time) {
   find_next();
 }
 
-std::int64_t Replica::cached_tokens(const Request& request, double time) {
+std::int64_t Replica::cached_tokens(std::span<const PrefixExtent> prefix, std::int64_t prompt,
+                                    double time) {
   if (!state_.pool.caches_prefixes()) return 0;
   settle(time);
-  return state_.pool.match(request.prefix, request.prompt - 1).tokens;
+  return state_.pool.match(prefix, prompt - 1).tokens;
 }
 
 double Replica::idle_seconds(double until) const {
