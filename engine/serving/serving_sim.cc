@@ -206,7 +206,7 @@ void ServingSim::arrive(RequestSource& source) {
   if (many_ && target != expected_) fetch_lines_for_arrival(target);
   if (!ever_fits(local)) return turn_away(RequestEnd::refused, target, source);
   if (nobody) return hold(first, source);
-  if (sheds_ && replicas_[target].sheds(request_, request_.arrival)) {
+  if (sheds_ && sheds(target, local)) {
     return turn_away(RequestEnd::shed, target, source);
   }
   const std::int64_t output = local || stages()[0].writes ? request_.output : 1;

@@ -236,6 +236,12 @@ class ServingSim {
   const std::vector<Stage>& stages() const { return problem_->journey.stages; }
   // Seconds for the prompt of `request_` where it would be read now, but for what is cached there: for who predicts first tokens.
   double reading();
+  // Whether `request_` is turned away by who would read it (serving_admission.cc), who may be who writes its answer.
+  bool sheds(std::size_t replica, bool writes_it);
+  // The same where `writer` has set blocks aside for it.
+  bool sheds_reading(std::size_t reader, std::size_t writer);
+  // What it would wait for there, and on the way, with so many before it that are not read yet.
+  Replica::Elsewhere at_writer(std::size_t writer, std::int64_t unread) const;
   void mark(double time);
   // When the number of replicas of a pool may change, and what that does.
   double next_scaling() const;

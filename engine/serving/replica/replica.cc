@@ -18,6 +18,7 @@ void Replica::reset(const Setup& setup) {
   state_.front_end = {};
   state_.admissions.reset();
   state_.rooms.reset();
+  state_.entries.reset();
   if (!state_.sequences.has_room()) state_.sequences.take_room(kUsualSequences);
   // The sequences stay: what they hold in memory is used again. Not what they held of the KV pool, where a run was ended
   // before they were.
@@ -104,26 +105,58 @@ double Replica::place_by_order(const Sequence& sequence, std::int64_t tokens, do
                   fair ? state_.shares.place(sequence.tenant, tokens) : 0);
 }
 
-bool Replica::sheds(const Request& request, double now) {
+bool Replica::sheds(const Request& request, double now, const Elsewhere& elsewhere) {
   const ServingSettings& settings = *state_.common->settings;
-  const bool reading_counts = settings.admission.shed_late || settings.ordering == Ordering::slo;
-  const std::int64_t cached = reading_counts ? cached_tokens(request, now) : 0;
+  const bool late = settings.admission.shed_late || elsewhere.sheds_late;
+  const std::int64_t cached =
+      late || settings.ordering == Ordering::slo ? cached_tokens(request, now) : 0;
   const double order = order_of(claim_of(request, cached), state_.shares.place_now(request.tenant));
-  const std::int64_t others = state_.waiting.place_of(order, state_.sequences);
-  const double wait = state_.admissions.wait_behind(others, state_.level_of(request.priority));
-  const double reading =
-      state_.common->seconds_per_prompt_token * double(request.prompt - cached);
-  return sheds_behind({.others = others, .wait = wait, .reading = reading}, request, now);
+  const std::int64_t queued = state_.waiting.place_of(order, state_.sequences);
+  // Those whose images or adapters are not there yet come before it, too: into a queue, if there is one.
+  const std::int64_t others = queued + state_.awaiting;
+  const double wait = state_.admissions.wait_behind(queued > 0 ? others : 0,
+                                                    state_.level_of(request.priority));
+  double reading = state_.common->seconds_per_prompt_token * double(request.prompt - cached);
+  if (!state_.common->encode_seconds.empty()) {
+    reading += state_.common->encode_seconds[0] * state_.common->encode_slower;
+  }
+  return sheds_behind({.others = others, .wait = wait, .reading = reading}, elsewhere, request, now);
 }
 
-bool Replica::sheds_behind(const Before& before, const Request& request, double now) const {
+bool Replica::sheds_before_room(const Request& request, double now, double reading,
+                                const Elsewhere& elsewhere) const {
+  const std::int64_t waiting = state_.arriving.size() + state_.awaiting;
+  return sheds_behind({.others = waiting + state_.unseated(),
+                       .wait = state_.rooms.wait_behind(waiting),
+                       .reading = reading},
+                      elsewhere, request, now);
+}
+
+bool Replica::sheds_behind(const Before& before, const Elsewhere& elsewhere,
+                           const Request& request, double now) const {
   const PoolConstants& common = *state_.common;
   const AdmissionSettings& admission = common.settings->admission;
   if (admission.max_queue > 0 && before.others >= admission.max_queue) return true;
-  if (!admission.shed_late) return false;
-  const double predicted = now - request.arrival + before.wait + before.reading;
+  if (!admission.shed_late && !elsewhere.sheds_late) return false;
+  const double read = std::max(before.wait, elsewhere.images) + before.reading;
+  const double predicted =
+      now - request.arrival + std::max(read, elsewhere.entry) + elsewhere.carrying;
   return predicted >
          (common.class_limits == nullptr ? common.ttft_limit : ttft_limit_of(claim_of(request, 0)));
+}
+
+// While nobody lacks room or a seat nobody waits, and how fast others once came in says nothing.
+double Replica::entry_wait(std::int64_t unread) const {
+  const std::int64_t held_up = state_.arriving.size() + state_.unseated();
+  if (held_up == 0) return 0;
+  const std::int64_t under_way = state_.parked - std::int64_t(state_.landed.size());
+  const std::int64_t others = held_up + state_.awaiting + under_way + unread;
+  return state_.entries.wait_behind(std::max<std::int64_t>(0, others));
+}
+
+bool Replica::too_many_enter() const {
+  const std::int64_t most = state_.common->settings->admission.max_queue;
+  return most > 0 && state_.arriving.size() + state_.awaiting + state_.unseated() >= most;
 }
 
 std::int64_t Replica::predicted_output(std::int64_t number, std::int64_t output) const {

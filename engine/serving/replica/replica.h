@@ -144,19 +144,28 @@ class alignas(64) Replica {
     }
     find_next();
   }
+  // What a request waits for outside the queue of who reads it, in seconds from now.
+  struct Elsewhere {
+    double images = 0;        // until they are there
+    double entry = 0;         // until who writes, and tells the first token, has room and a seat
+    double carrying = 0;      // of its KV to there
+    bool sheds_late = false;  // who writes turns late requests away
+  };
   // Whether a request is to be turned away: there is too much before it, in the queue or among those that wait for blocks.
-  bool sheds(const Request& request, double now);
+  bool sheds(const Request& request, double now, const Elsewhere& elsewhere);
   // The latter, whose prompts others read in so many seconds.
-  bool sheds_before_room(const Request& request, double now, double reading) const {
-    const std::int64_t others = state_.arriving.size() + state_.awaiting;
-    return sheds_behind(
-        {.others = others, .wait = state_.rooms.wait_behind(others), .reading = reading}, request,
-        now);
-  }
+  bool sheds_before_room(const Request& request, double now, double reading,
+                         const Elsewhere& elsewhere) const;
   // Nobody is before it, but it has to wait until replicas like this one take requests.
   bool sheds_after(double wait, const Request& request, double reading) const {
-    return sheds_behind({.wait = wait, .reading = reading}, request, request.arrival);
+    return sheds_behind({.wait = wait, .reading = reading}, {}, request, request.arrival);
   }
+  // Of what others read: how long one more would wait for room and a seat here, with so many before it that are not read yet.
+  double entry_wait(std::int64_t unread) const;
+  // Whether as many wait for that as may.
+  bool too_many_enter() const;
+  // Those that wait to be read here, or are being read.
+  std::int64_t unread() const { return waiting() + state_.running; }
   // Prompts that were read with the last event, of which several answers are to be generated.
   FewSlots& forking() { return state_.forking; }
   // The other answers to the request in `slot`, of so many tokens: they share the prompt's KV.
@@ -288,7 +297,8 @@ class alignas(64) Replica {
     double wait = 0;
     double reading = 0;
   };
-  bool sheds_behind(const Before& before, const Request& request, double now) const;
+  bool sheds_behind(const Before& before, const Elsewhere& elsewhere, const Request& request,
+                    double now) const;
   // Its place in the queue, where that has an order; it is charged `tokens` on arrival.
   double enter_queue(const Sequence& sequence, std::int64_t tokens, double now) {
     return state_.waiting.ordered() ? place_by_order(sequence, tokens, now) : sequence.arrival;
