@@ -72,7 +72,7 @@ TEST(AdmissionLaws, SeatsOfWhoWritesCount) {
     scenario.slo.ttft.p95 = Seconds{0.5};
     const Metrics open = evaluate(scenario).metrics;
     EXPECT_LT(open.slo_attainment, 0.2) << int(initiative);
-    for (Deployment* pool : {&scenario.prefill.deployment}) pool->serving.admission.shed_late = true;
+    scenario.prefill.deployment.serving.admission.shed_late = true;
     scenario.serving.admission.shed_late = true;
     const Metrics shed = evaluate(scenario).metrics;
     EXPECT_GT(shed.requests_shed, 1000) << int(initiative);
@@ -106,7 +106,8 @@ TEST(AdmissionLaws, EncodersCount) {
     EXPECT_NEAR(encoders.would_be_there(1), 1.111, 1e-12);
     for (int i = 0; i < 5; ++i) {
       if (together == 1) {
-        EXPECT_NEAR(encoders.would_be_there(1), encoders.take(1) , 1e-12) << i;
+        const double told = encoders.would_be_there(1);
+        EXPECT_NEAR(encoders.take(1), told, 1e-12) << i;
       } else {
         encoders.enqueue({.replica = 0, .slot = i, .arrival = 1});
         encoders.start(1, [](const Encoders::Request&, double) {});

@@ -151,9 +151,10 @@ struct Span {
   double from, until;
 };
 Span whole_run(const ServingSim& sim) { return {0, sim.makespan()}; }
+// The one that rates are over: before the first request of a run that is measured whole there is nothing to pay for, either.
 Span measured_span(const ServingSim& sim) {
   const MeasuredPart& part = sim.stats().part();
-  return part.all || part.empty() ? whole_run(sim) : Span{part.from, part.until};
+  return part.empty() ? whole_run(sim) : Span{part.from, part.until};
 }
 
 // The share of a span in which a pool's replicas are paid for. A fleet of fixed size is, whether or not its replicas are under

@@ -1,0 +1,46 @@
+// Figures of fleets that scale or fail: over which time they are, and of whom.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/serving_toys.h"
+
+namespace engine {
+namespace {
+
+using toys::served_at;
+
+// A load that begins after a while of nothing costs, per token, what it costs at once: in the while before it nobody is on.
+TEST(FleetFigures, RentIsOverTheTimeOfTheRates) {
+  Scenario scenario = served_at(20);
+  scenario.device.rent = DollarsPerSecond{0.001};
+  scenario.load.arrivals = ArrivalKind::curve;
+  scenario.load.requests = 2000;  // 100 s
+  scenario.slo.ttft.p99 = Seconds{10};
+  scenario.serving.replicas = 2;
+  scenario.serving.scaling = {.policy = ScalingPolicy::reactive,
+                              .min_replicas = 0,
+                              .target = 16,
+                              .interval = Seconds{0.1},
+                              .cold_start = Seconds{1},
+                              .cooldown = Seconds{5}};
+  scenario.load.curve = "0:20";
+  const Metrics at_once = evaluate(scenario).metrics;
+  scenario.load.curve = "0:0, 1000:20";
+  const Outcome outcome = evaluate(scenario);
+  ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+  const Metrics& later = outcome.metrics;
+  EXPECT_NEAR(later.output.value / at_once.output.value, 1, 0.05);
+  EXPECT_NEAR(later.replicas_mean / at_once.replicas_mean, 1, 0.05);
+  EXPECT_NEAR(later.rent / at_once.rent, 1, 0.05);
+  EXPECT_NEAR(later.price_usd_per_mtok / at_once.price_usd_per_mtok, 1, 0.05);
+  EXPECT_NEAR(later.per_device / at_once.per_device, 1, 0.05);
+  EXPECT_NEAR(later.goodput_per_device / at_once.goodput_per_device, 1, 0.05);
+  EXPECT_NEAR(later.goodput_per_usd / at_once.goodput_per_usd, 1, 0.05);
+  // Somebody is on all the time while there is a load, and no more than there are.
+  EXPECT_GE(later.replicas_mean, 0.98);
+  EXPECT_LE(later.replicas_mean, 2);
+}
+
+}  // namespace
+}  // namespace engine
