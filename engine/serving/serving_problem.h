@@ -27,7 +27,8 @@ struct ServingProblem {
   Encoders::Setup encoders = {};  // that requests pass before all else
   const Load& load;
   const Trace* trace = nullptr;
-  const Slo& slo;
+  const Slo& slo;               // that requests are held to
+  const Slo* judged = nullptr;  // that the run is judged by, where it is another
   LoadLevel level;
   RunPlan plan;
   RunPurpose purpose = RunPurpose::figures;

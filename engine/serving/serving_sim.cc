@@ -13,6 +13,7 @@ void ServingSim::start(const ServingProblem& problem) {
   const StepContext& answers = problem.pools[stages().back().pool].context;
   work_ = problem.pools[0].context.work;
   if (answers.work != nullptr) answers.work->charge_bytes(bytes_at_start(problem));
+  const Slo& judged = problem.judged != nullptr ? *problem.judged : problem.slo;
   stats_.reset({.slo = problem.slo,
                 .load = &problem.load,
                 .plan = problem.plan,
@@ -20,10 +21,10 @@ void ServingSim::start(const ServingProblem& problem) {
                 .pools = problem.pools.size(),
                 .requests = problem.output.requests ? problem.request_rows : nullptr,
                 .gaps = problem.purpose == RunPurpose::figures ||
-                        request_limit(problem.slo.itl).value < kNever,
+                        request_limit(judged.itl).value < kNever,
                 .whole_times = problem.purpose != RunPurpose::few_figures});
   timeline_.reset(problem.output, problem.timeline_rows);
-  referee_.start({.slo = &problem.slo, .purpose = problem.purpose, .capacity = problem.capacity});
+  referee_.start({.slo = &judged, .purpose = problem.purpose, .capacity = problem.capacity});
   std::size_t replicas = 0, lanes = 0;
   for (const PoolSetup& pool : problem.pools) {
     replicas += std::size_t(pool.replicas);

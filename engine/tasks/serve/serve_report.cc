@@ -265,7 +265,7 @@ void report_measurement(const ServingSim& sim, Outcome& outcome) {
 }  // namespace
 
 const Slo& served_slo(const Scenario& scenario) {
-  return scenario.capacity.slo.any() ? scenario.capacity.slo : scenario.slo;
+  return scenario.slo.any() ? scenario.slo : scenario.capacity.slo;
 }
 
 ServedMeans served_means(const ServingStats& stats) {

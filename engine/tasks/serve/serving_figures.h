@@ -154,7 +154,7 @@ struct ServingFigures {
     visit("goodput", self.goodput,
           "task serve: requests finished in the measured part, within the limits of slo and "
           "load.classes");
-    visit("capacity", self.capacity, "task serve: highest rate that meets capacity.slo");
+    visit("capacity", self.capacity, "task serve: highest rate that meets capacity.slo, and slo");
     visit("output_per_user", self.output_per_user,
           "task serve: generated tokens of one user, between the first and the last");
     visit("total_per_user", self.total_per_user,
@@ -214,7 +214,7 @@ struct ServingFigures {
     visit("makespan", self.makespan,
           "task serve: length of the whole run: from the start to the last answer that counts");
     visit("capacity_monotone", self.capacity_monotone,
-          "task serve: 1 when no lower rate that was tried missed capacity.slo");
+          "task serve: 1 when no lower rate that was tried missed capacity.slo or slo");
     visit(
         "capacity_decided", self.capacity_decided,
         "task serve: 1 when runs that were long enough to tell hold within 10% below capacity and "
