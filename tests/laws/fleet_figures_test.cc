@@ -42,5 +42,19 @@ TEST(FleetFigures, RentIsOverTheTimeOfTheRates) {
   EXPECT_LE(later.replicas_mean, 2);
 }
 
+// A search whose runs see hardly any failure does not tell the capacity of a fleet that fails.
+TEST(FleetFigures, ACapacityWithFewFailuresIsNotDecided) {
+  Scenario scenario = served_at(20);
+  scenario.load.requests = 4000;  // about a minute
+  scenario.serving.replicas = 2;
+  scenario.capacity.slo.ttft.p90 = Seconds{1};
+  EXPECT_EQ(evaluate(scenario).metrics.capacity_decided, 1);
+  scenario.serving.failures = {.mean_time_to_failure = Seconds{3600},
+                               .mean_time_to_repair = Seconds{60}};
+  const Metrics few = evaluate(scenario).metrics;
+  EXPECT_LT(few.failures, 30);
+  EXPECT_EQ(few.capacity_decided, 0);
+}
+
 }  // namespace
 }  // namespace engine

@@ -17,6 +17,7 @@
 #include "engine/tasks/serve/adapter_contention.h"
 #include "engine/tasks/serve/kv_room.h"
 #include "engine/tasks/serve/nothing_measured.h"
+#include "engine/tasks/serve/report_fleet.h"
 #include "engine/tasks/serve/serve_interval.h"
 #include "engine/tasks/serve/serve_log.h"
 #include "engine/tasks/serve/serve_pools.h"
@@ -152,13 +153,15 @@ struct RateTrial {
   bool told = false;  // the run was long enough to tell
 };
 
-RateTrial trial_of(double rate, const Slo& slo, ServingSim& sim) {
+RateTrial trial_of(double rate, const Slo& slo, std::size_t pools, ServingSim& sim) {
   const RunVerdict& verdict = sim.verdict();
   const bool undecided = verdict.saturation == Saturation::undecided;
   RateTrial trial{.rate = rate};
   trial.holds = meets(slo, sim.stats()) && verdict.saturation != Saturation::overloaded;
   // What misses a limit beyond doubt does so whether or not it would keep up.
   trial.told = !undecided || (!trial.holds && verdict.slo.missed);
+  // Between failures a fleet holds more than it does in the long run.
+  trial.told = trial.told && failures_are_known(sim, pools);
   return trial;
 }
 
@@ -203,7 +206,7 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
       lowest_unseen = rate;
       unseen = why_nothing(load, sim);
     }
-    trials.push_back(trial_of(rate, setting.judged, sim));
+    trials.push_back(trial_of(rate, setting.judged, setting.pools.pools().size(), sim));
     if (rate < lowest) {
       lowest = rate;
       missed = missed_limit(setting.judged, sim.stats());
