@@ -56,5 +56,22 @@ TEST(FleetFigures, ACapacityWithFewFailuresIsNotDecided) {
   EXPECT_EQ(few.capacity_decided, 0);
 }
 
+// One of four replicas is on, which fails every 10 s and takes 5 s to repair: two thirds of the time it is there, as a fleet of one is.
+TEST(FleetFigures, ReplicasThatAreOffAreNotAvailable) {
+  Scenario scenario = served_at(5);
+  scenario.load.requests = 20'000;
+  scenario.serving.failures = {.mean_time_to_failure = Seconds{10},
+                               .mean_time_to_repair = Seconds{5},
+                               .attempts = 1000};
+  EXPECT_NEAR(evaluate(scenario).metrics.availability, 2.0 / 3, 0.05);
+  for (const std::int64_t replicas : {1, 4}) {
+    scenario.serving.replicas = replicas;
+    scenario.serving.scaling = {.policy = ScalingPolicy::scheduled,
+                                .cold_start = Seconds{0},
+                                .schedule = "0:1"};
+    EXPECT_NEAR(evaluate(scenario).metrics.availability, 2.0 / 3, 0.05) << replicas;
+  }
+}
+
 }  // namespace
 }  // namespace engine

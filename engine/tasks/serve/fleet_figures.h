@@ -48,7 +48,8 @@ struct FleetFigures {
     visit(
         "availability", self.availability,
         "task serve with serving.failures: share of the time that replicas were not under repair, "
-        "mean over the replicas of all deployments and the whole run");
+        "over the replicas of all deployments and the whole run; with serving.scaling, of the time "
+        "that they were on or under repair");
     visit("requests_held", self.requests_held,
           "task serve with serving.scaling or serving.failures: requests that came while no "
           "replica took any, and waited for one, over the whole run");

@@ -6,14 +6,17 @@ namespace engine {
 namespace {
 
 void report_failures(std::span<const PoolSetup> pools, const ServingSim& sim, Metrics& metrics) {
-  double count = 0, down = 0, replicas = 0;
+  double count = 0, down = 0, wanted = 0;  // the latter two in seconds of replicas
   bool any = false;
   for (std::size_t i = 0; i < pools.size(); ++i) {
     const Failures& failures = sim.failures(i);
     any = any || failures.any();
     count += failures.count();
-    down += failures.down_seconds(sim.makespan()) * double(pools[i].unit);
-    replicas += double(pools[i].replicas);
+    const double repaired = failures.down_seconds(sim.makespan()) * double(pools[i].unit);
+    down += repaired;
+    // What is off because nobody needs it is neither there nor missing.
+    wanted += sim.scaler(i).follows_load() ? sim.scaler(i).on_seconds(sim.makespan()) + repaired
+                                           : double(pools[i].replicas) * sim.makespan();
   }
   if (!any) return;
   const ServingStats::Summary summary = sim.stats().summary();
@@ -23,7 +26,7 @@ void report_failures(std::span<const PoolSetup> pools, const ServingSim& sim, Me
   metrics.requests_retried = summary.retried;
   metrics.requests_failed = summary.failed;
   metrics.lost_tokens = summary.failure_lost_tokens;
-  if (sim.makespan() > 0) metrics.availability = 1 - down / (replicas * sim.makespan());
+  if (wanted > 0) metrics.availability = 1 - down / wanted;
 }
 
 void report_class(GroupSums::ClassSums& sums, double& attainment, Seconds& ttft, Seconds& tpot) {
