@@ -154,10 +154,14 @@ std::vector<LeafUse> arrival_uses() {
 }
 
 std::vector<LeafUse> request_uses() {
+  const UseCondition drawn =
+      is("load.arrivals", {"poisson", "gamma", "deterministic", "curve", "closed"});
   return {
-      {"load.lengths",
-       "load.arrivals is not trace",
-       {is("load.arrivals", {"poisson", "gamma", "deterministic", "curve", "closed"})}},
+      {"load.lengths", "load.arrivals is not trace", {drawn}},
+      // A trace that is replayed has its own.
+      {"load.priorities", "load.arrivals is not trace", {drawn}},
+      {"load.tenants", "load.arrivals is not trace", {drawn}},
+      {"load.tenant_skew", "load.arrivals is not trace", {drawn}},
       {"load.lengths.correlation",
        "load.lengths.distribution is lognormal",
        {is("load.lengths.distribution", {"lognormal"})}},

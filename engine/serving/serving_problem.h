@@ -44,6 +44,9 @@ struct ServingProblem {
   StepLog* step_log = nullptr;
 };
 
+// Those that a replayed trace names, or as many as the load says.
+std::int64_t tenants_of(const ServingProblem& problem);
+
 // What the simulation holds from the start on, in bytes: lanes with their calendars, a place for every number
 // of tokens in a step, and the clients and tenants of the load.
 double bytes_at_start(const ServingProblem& problem);

@@ -16,6 +16,7 @@ void ServingSim::start(const ServingProblem& problem) {
   const Slo& judged = problem.judged != nullptr ? *problem.judged : problem.slo;
   stats_.reset({.slo = problem.slo,
                 .load = &problem.load,
+                .tenants = tenants_of(problem),
                 .plan = problem.plan,
                 .request_latency = answers.host.request_latency.value,
                 .pools = problem.pools.size(),

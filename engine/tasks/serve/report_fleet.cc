@@ -112,7 +112,7 @@ void report_fleet(const Scenario& scenario, std::span<const PoolSetup> pools, Se
     metrics.reserve_wait = Seconds{writers.reserve_wait / writers.reservations};
   }
   const bool limits = scenario.slo.any() || scenario.capacity.slo.any() || load.classes.any();
-  if (load.tenants > 1) report_tenants(groups, limits, metrics);
+  if (groups.tenants().size() > 1) report_tenants(groups, limits, metrics);
   if (load.turns > 1 && sim.stats().measured().requests > 0) {
     const double later = double(groups.later_turns().count()) / sim.stats().measured().requests;
     metrics.later_turns_seen = later / (1 - 1 / double(load.calls_of_session()));
