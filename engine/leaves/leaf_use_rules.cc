@@ -217,13 +217,11 @@ std::vector<LeafUse> replica_uses() {
   std::vector<LeafUse> uses{{"serving.scaling.schedule",
                              "serving.scaling.policy is scheduled",
                              {is("serving.scaling.policy", {"scheduled"})}}};
-  for (const std::string_view path : {"serving.scaling.interval", "serving.scaling.cold_start"}) {
-    uses.push_back({path,
-                    "serving.scaling.policy is reactive, predictive or scheduled",
-                    {is("serving.scaling.policy", {"reactive", "predictive", "scheduled"})}});
-  }
-  for (const std::string_view path :
-       {"serving.scaling.min_replicas", "serving.scaling.target", "serving.scaling.cooldown"}) {
+  uses.push_back({"serving.scaling.cold_start",
+                  "serving.scaling.policy is reactive, predictive or scheduled",
+                  {is("serving.scaling.policy", {"reactive", "predictive", "scheduled"})}});
+  for (const std::string_view path : {"serving.scaling.interval", "serving.scaling.min_replicas",
+                                      "serving.scaling.target", "serving.scaling.cooldown"}) {
     uses.push_back({path,
                     "serving.scaling.policy is reactive or predictive",
                     {is("serving.scaling.policy", {"reactive", "predictive"})}});

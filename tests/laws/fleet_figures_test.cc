@@ -73,5 +73,27 @@ TEST(FleetFigures, ReplicasThatAreOffAreNotAvailable) {
   }
 }
 
+// Only those who read follow a timetable: one of four in the first half.
+TEST(FleetFigures, ReadersThatScaleAreCounted) {
+  Scenario scenario = served_at(20);
+  scenario.load.requests = 2000;  // 100 s
+  scenario.load.arrivals = ArrivalKind::curve;
+  scenario.load.curve = "0:20";
+  scenario.prefill.present = true;
+  scenario.transfer.link = {.bandwidth = BytesPerSecond{1e12}, .latency = Seconds{1e-6}};
+  fill_roles(scenario);
+  scenario.prefill.deployment.serving.replicas = 4;
+  scenario.prefill.deployment.serving.scaling = {.policy = ScalingPolicy::scheduled,
+                                                 .cold_start = Seconds{0},
+                                                 .schedule = "0:1, 50:4"};
+  const Outcome outcome = evaluate(scenario);
+  ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+  EXPECT_TRUE(std::isnan(outcome.metrics.replicas_mean));
+  EXPECT_TRUE(std::isnan(outcome.metrics.replica_starts));
+  EXPECT_NEAR(outcome.metrics.prefill_replicas_mean, 2.5, 0.1);
+  EXPECT_EQ(outcome.metrics.prefill_replica_starts, 3);
+  EXPECT_EQ(outcome.metrics.requests_held, 0);
+}
+
 }  // namespace
 }  // namespace engine

@@ -260,7 +260,10 @@ void ServingStats::sum_up(MeasuredPart part) {
     }
     if (part.holds_answer(request.finish)) {
       sums.finished += 1;
-      if (grouped) groups.served(request.tenant, double(request.prompt) + double(request.output));
+      if (grouped) {
+        const double made = double(request.output) + double(request.others);
+        groups.served(request.tenant, double(request.prompt) + made);
+      }
       if (good) sums.good += 1;
     }
     if (part.holds_answer(request.first_token)) {

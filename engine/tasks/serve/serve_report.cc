@@ -187,11 +187,14 @@ void report_scaling(const Scenario& scenario, const ServePools& pools, const Ser
                     Metrics& metrics) {
   metrics.device_hours =
       devices_on(scenario, on_share(scenario, pools, sim, whole_run(sim))) * sim.makespan() / 3600;
-  if (!sim.scaler(0).follows_load()) return;
-  metrics.requests_held = sim.stats().summary().held;
-  metrics.replicas_mean =
-      pool_on_share(pools, sim, 0, measured_span(sim)) * double(pools.main().settings.replicas);
-  metrics.replica_starts = sim.scaler(0).starts();
+  for (std::size_t i = 0; i < pools.pools().size(); ++i) {
+    if (!sim.scaler(i).follows_load()) continue;
+    metrics.requests_held = sim.stats().summary().held;
+    const double on = pool_on_share(pools, sim, i, measured_span(sim));
+    (i == 0 ? metrics.replicas_mean : metrics.prefill_replicas_mean) =
+        on * double(pools.pools()[i].settings.replicas);
+    (i == 0 ? metrics.replica_starts : metrics.prefill_replica_starts) = sim.scaler(i).starts();
+  }
 }
 
 // What proposals took, and how many came to nothing.

@@ -81,6 +81,8 @@ struct ServingFigures {
   Seconds kv_load{kNoValue};
   double replicas_mean = kNoValue;
   double replica_starts = kNoValue;
+  double prefill_replicas_mean = kNoValue;
+  double prefill_replica_starts = kNoValue;
   double device_hours = kNoValue;
   RequestsPerSecond goodput_per_device{kNoValue};
   double goodput_per_usd = kNoValue;
@@ -284,9 +286,16 @@ struct ServingFigures {
     visit(
         "replicas_mean", self.replicas_mean,
         "task serve with scaling: replicas that are on, warming up or draining included, mean over "
-        "the measured part");
+        "the measured part; with prefill, of the main deployment");
     visit("replica_starts", self.replica_starts,
-          "task serve with scaling: replicas that were started in the whole run");
+          "task serve with scaling: replicas that were started in the whole run; with prefill, of "
+          "the main deployment");
+    visit("prefill_replicas_mean", self.prefill_replicas_mean,
+          "task serve with prefill.serving.scaling: replicas that read prompts and are on, warming "
+          "up or draining included, mean over the measured part");
+    visit("prefill_replica_starts", self.prefill_replica_starts,
+          "task serve with prefill.serving.scaling: replicas that read prompts and were started in "
+          "the whole run");
     visit("device_hours", self.device_hours,
           "task serve: hours that devices were on, of all deployments, in the whole run");
     visit("goodput_per_device", self.goodput_per_device,
