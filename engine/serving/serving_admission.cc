@@ -18,8 +18,8 @@ double ServingSim::reading() {
 
 Replica::Elsewhere ServingSim::at_writer(std::size_t writer, std::int64_t unread) const {
   const Stage& last = stages().back();
-  Replica::Elsewhere elsewhere{
-      .sheds_late = problem_->pools[last.pool].settings.admission.shed_late};
+  Replica::Elsewhere elsewhere{.sheds_late =
+                                   problem_->pools[last.pool].settings.admission.shed_late};
   if (!last.carry.tells_first_token) return elsewhere;
   elsewhere.entry = replicas_[writer].entry_wait(unread);
   // Those under way share the adapters with it: it takes as many times as long.

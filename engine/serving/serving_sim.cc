@@ -14,16 +14,16 @@ void ServingSim::start(const ServingProblem& problem) {
   work_ = problem.pools[0].context.work;
   if (answers.work != nullptr) answers.work->charge_bytes(bytes_at_start(problem));
   const Slo& judged = problem.judged != nullptr ? *problem.judged : problem.slo;
-  stats_.reset({.slo = problem.slo,
-                .load = &problem.load,
-                .tenants = tenants_of(problem),
-                .plan = problem.plan,
-                .request_latency = answers.host.request_latency.value,
-                .pools = problem.pools.size(),
-                .requests = problem.output.requests ? problem.request_rows : nullptr,
-                .gaps = problem.purpose == RunPurpose::figures ||
-                        request_limit(judged.itl).value < kNever,
-                .whole_times = problem.purpose != RunPurpose::few_figures});
+  stats_.reset(
+      {.slo = problem.slo,
+       .load = &problem.load,
+       .tenants = tenants_of(problem),
+       .plan = problem.plan,
+       .request_latency = answers.host.request_latency.value,
+       .pools = problem.pools.size(),
+       .requests = problem.output.requests ? problem.request_rows : nullptr,
+       .gaps = problem.purpose == RunPurpose::figures || request_limit(judged.itl).value < kNever,
+       .whole_times = problem.purpose != RunPurpose::few_figures});
   timeline_.reset(problem.output, problem.timeline_rows);
   referee_.start({.slo = &judged, .purpose = problem.purpose, .capacity = problem.capacity});
   std::size_t replicas = 0, lanes = 0;

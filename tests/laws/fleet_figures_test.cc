@@ -60,15 +60,13 @@ TEST(FleetFigures, ACapacityWithFewFailuresIsNotDecided) {
 TEST(FleetFigures, ReplicasThatAreOffAreNotAvailable) {
   Scenario scenario = served_at(5);
   scenario.load.requests = 20'000;
-  scenario.serving.failures = {.mean_time_to_failure = Seconds{10},
-                               .mean_time_to_repair = Seconds{5},
-                               .attempts = 1000};
+  scenario.serving.failures = {
+      .mean_time_to_failure = Seconds{10}, .mean_time_to_repair = Seconds{5}, .attempts = 1000};
   EXPECT_NEAR(evaluate(scenario).metrics.availability, 2.0 / 3, 0.05);
   for (const std::int64_t replicas : {1, 4}) {
     scenario.serving.replicas = replicas;
-    scenario.serving.scaling = {.policy = ScalingPolicy::scheduled,
-                                .cold_start = Seconds{0},
-                                .schedule = "0:1"};
+    scenario.serving.scaling = {
+        .policy = ScalingPolicy::scheduled, .cold_start = Seconds{0}, .schedule = "0:1"};
     EXPECT_NEAR(evaluate(scenario).metrics.availability, 2.0 / 3, 0.05) << replicas;
   }
 }
@@ -83,9 +81,8 @@ TEST(FleetFigures, ReadersThatScaleAreCounted) {
   scenario.transfer.link = {.bandwidth = BytesPerSecond{1e12}, .latency = Seconds{1e-6}};
   fill_roles(scenario);
   scenario.prefill.deployment.serving.replicas = 4;
-  scenario.prefill.deployment.serving.scaling = {.policy = ScalingPolicy::scheduled,
-                                                 .cold_start = Seconds{0},
-                                                 .schedule = "0:1, 50:4"};
+  scenario.prefill.deployment.serving.scaling = {
+      .policy = ScalingPolicy::scheduled, .cold_start = Seconds{0}, .schedule = "0:1, 50:4"};
   const Outcome outcome = evaluate(scenario);
   ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
   EXPECT_TRUE(std::isnan(outcome.metrics.replicas_mean));

@@ -68,9 +68,8 @@ TEST(GivenUpRequests, NoLimitIsMetByHalfOfTheRequests) {
 TEST(GivenUpRequests, TheReasonNamesThem) {
   Scenario scenario = served_at(20);
   scenario.load.requests = 4000;
-  scenario.serving.failures = {.mean_time_to_failure = Seconds{0.5},
-                               .mean_time_to_repair = Seconds{0.1},
-                               .attempts = 1};
+  scenario.serving.failures = {
+      .mean_time_to_failure = Seconds{0.5}, .mean_time_to_repair = Seconds{0.1}, .attempts = 1};
   scenario.capacity.slo.ttft.mean = Seconds{10};
   const Outcome outcome = evaluate(scenario);
   EXPECT_EQ(outcome.reason_class, ReasonClass::slo);

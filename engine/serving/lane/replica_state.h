@@ -46,9 +46,9 @@ struct ReplicaState {
   KvPool pool;                // of which every event looks at the first line; from here on few do
   FairShare shares;
   AdmissionPaces admissions;
-  AdmissionPace rooms;               // of those that wait for blocks before their prompts are read
-  AdmissionPace entries;             // of those that others have read, and that wait for room or seats
-  double stage_free = 0;             // when the first pipeline stage takes the next batch
+  AdmissionPace rooms;    // of those that wait for blocks before their prompts are read
+  AdmissionPace entries;  // of those that others have read, and that wait for room or seats
+  double stage_free = 0;  // when the first pipeline stage takes the next batch
   const Lane* first_lane = nullptr;  // of those of the replica, which stand side by side
 
   // Who is more urgent overtakes only where the queue goes by that.

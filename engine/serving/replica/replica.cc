@@ -114,13 +114,14 @@ bool Replica::sheds(const Request& request, double now, const Elsewhere& elsewhe
   const std::int64_t queued = state_.waiting.place_of(order, state_.sequences);
   // Those whose images or adapters are not there yet come before it, too: into a queue, if there is one.
   const std::int64_t others = queued + state_.awaiting;
-  const double wait = state_.admissions.wait_behind(queued > 0 ? others : 0,
-                                                    state_.level_of(request.priority));
+  const double wait =
+      state_.admissions.wait_behind(queued > 0 ? others : 0, state_.level_of(request.priority));
   double reading = state_.common->seconds_per_prompt_token * double(request.prompt - cached);
   if (!state_.common->encode_seconds.empty()) {
     reading += state_.common->encode_seconds[0] * state_.common->encode_slower;
   }
-  return sheds_behind({.others = others, .wait = wait, .reading = reading}, elsewhere, request, now);
+  return sheds_behind({.others = others, .wait = wait, .reading = reading}, elsewhere, request,
+                      now);
 }
 
 bool Replica::sheds_before_room(const Request& request, double now, double reading,
@@ -132,8 +133,8 @@ bool Replica::sheds_before_room(const Request& request, double now, double readi
                       elsewhere, request, now);
 }
 
-bool Replica::sheds_behind(const Before& before, const Elsewhere& elsewhere,
-                           const Request& request, double now) const {
+bool Replica::sheds_behind(const Before& before, const Elsewhere& elsewhere, const Request& request,
+                           double now) const {
   const PoolConstants& common = *state_.common;
   const AdmissionSettings& admission = common.settings->admission;
   if (admission.max_queue > 0 && before.others >= admission.max_queue) return true;

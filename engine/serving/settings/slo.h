@@ -73,7 +73,8 @@ struct CapacitySearch {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("slo", self.slo, "limits the highest rate must meet, besides those of the point's own slo", any_value);
+    visit("slo", self.slo,
+          "limits the highest rate must meet, besides those of the point's own slo", any_value);
     visit("tolerance", self.tolerance,
           "how closely the capacity is searched: relative distance of the last rate that meets the "
           "SLO and the last that does not",

@@ -43,7 +43,7 @@ struct Setting {
   const ServePools& pools;
   const Trace* trace;
   CapacityEstimate capacity;
-  Slo judged;  // what runs are judged by
+  Slo judged;                        // what runs are judged by
   StepLog* log = nullptr;            // of the run that has rows; null: nobody asks
   Contention* contention = nullptr;  // found by every run; null: nothing shares adapters
 };

@@ -99,9 +99,10 @@ std::string missed_limit(const Slo& slo, ServingStats& stats) {
       missed =
           std::isfinite(seen)
               ? fmt::format("{}_{} is {:.3g} s, and {:g} s are allowed", name, which, seen, limit)
-              : fmt::format("{:.0f} of {:.0f} requests are refused, shed or failed, and count as "
-                            "later than {}_{}",
-                            given_up, given_up + answered, name, which);
+              : fmt::format(
+                    "{:.0f} of {:.0f} requests are refused, shed or failed, and count as "
+                    "later than {}_{}",
+                    given_up, given_up + answered, name, which);
     });
   };
   const auto of = [given_up](Samples& samples) {

@@ -265,10 +265,11 @@ TEST(InertAxes, WhatALoadGivesNoReasonForIsRefused) {
                 "priority' is fcfs here: it differs only where load.priorities is above 1, or "
                 "there are load.classes or load.trace" +
                 hint);
-  EXPECT_EQ(
-      said_of(served + axis("serving.ordering: [fcfs, fair_share]")),
-      orders + "fair_share' is fcfs here: it differs only where load.tenants is above 1, or "
-               "load.arrivals is trace" + hint);
+  EXPECT_EQ(said_of(served + axis("serving.ordering: [fcfs, fair_share]")),
+            orders +
+                "fair_share' is fcfs here: it differs only where load.tenants is above 1, or "
+                "load.arrivals is trace" +
+                hint);
   const std::string prefixes = axis("serving.ordering: [fcfs, longest_prefix]");
   const std::string common =
       "prompts have something in common (load.turns or load.samples above 1, load.shared_prefix or "
