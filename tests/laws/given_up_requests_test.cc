@@ -18,7 +18,7 @@ struct Limit {
   double may_go = 0;  // share of the requests that may be turned away
 };
 
-// Limits that everybody who is let in keeps by far: a step takes 10 ms, an answer 0.2 s, and nobody waits for more than two others.
+// Limits that everybody who is let in keeps by far: a step takes 10 ms, an answer 0.2 s, and nobody waits for more than twenty others.
 std::array<Limit, 7> generous_limits() {
   return {{{"ttft_mean", [](Slo& slo) { slo.ttft.mean = Seconds{10}; }},
            {"tpot_mean", [](Slo& slo) { slo.tpot.mean = Seconds{10}; }},
@@ -33,7 +33,7 @@ std::array<Limit, 7> generous_limits() {
 TEST(GivenUpRequests, NoCapacityIsBeyondWhatIsAnswered) {
   for (const Limit& limit : generous_limits()) {
     Scenario scenario = served_at(20);
-    scenario.serving.admission.max_queue = 2;
+    scenario.serving.admission.max_queue = 20;
     scenario.load.requests = 4000;
     limit.state(scenario.capacity.slo);
     const Outcome outcome = evaluate(scenario);
@@ -50,7 +50,7 @@ TEST(GivenUpRequests, NoCapacityIsBeyondWhatIsAnswered) {
 TEST(GivenUpRequests, NoLimitIsMetByHalfOfTheRequests) {
   for (const Limit& limit : generous_limits()) {
     Scenario scenario = served_at(160);
-    scenario.serving.admission.max_queue = 2;
+    scenario.serving.admission.max_queue = 20;
     scenario.load.requests = 2000;
     scenario.output.intervals = true;
     limit.state(scenario.slo);
