@@ -129,7 +129,8 @@ struct Scenario : Deployment {
     visit("host", self.host, "what the host adds", any_value);
     visit("serving", self.serving, "the inference engine's settings", any_value);
     visit("load", self.load, "task serve: the requests", any_value);
-    visit("slo", self.slo, "task serve: limits on latency", any_value);
+    visit("slo", self.slo, "task serve: limits on latency; without any, those of capacity.slo",
+          any_value);
     visit("capacity", self.capacity, "task serve: search for the highest rate", any_value);
     visit("output", self.output, "rows besides the point's own", any_value);
     visit("train", self.train, "task train: the training step", any_value);

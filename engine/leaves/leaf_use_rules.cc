@@ -154,10 +154,14 @@ std::vector<LeafUse> arrival_uses() {
 }
 
 std::vector<LeafUse> request_uses() {
+  const UseCondition drawn =
+      is("load.arrivals", {"poisson", "gamma", "deterministic", "curve", "closed"});
   return {
-      {"load.lengths",
-       "load.arrivals is not trace",
-       {is("load.arrivals", {"poisson", "gamma", "deterministic", "curve", "closed"})}},
+      {"load.lengths", "load.arrivals is not trace", {drawn}},
+      // A trace that is replayed has its own.
+      {"load.priorities", "load.arrivals is not trace", {drawn}},
+      {"load.tenants", "load.arrivals is not trace", {drawn}},
+      {"load.tenant_skew", "load.arrivals is not trace", {drawn}},
       {"load.lengths.correlation",
        "load.lengths.distribution is lognormal",
        {is("load.lengths.distribution", {"lognormal"})}},
@@ -213,13 +217,11 @@ std::vector<LeafUse> replica_uses() {
   std::vector<LeafUse> uses{{"serving.scaling.schedule",
                              "serving.scaling.policy is scheduled",
                              {is("serving.scaling.policy", {"scheduled"})}}};
-  for (const std::string_view path : {"serving.scaling.interval", "serving.scaling.cold_start"}) {
-    uses.push_back({path,
-                    "serving.scaling.policy is reactive, predictive or scheduled",
-                    {is("serving.scaling.policy", {"reactive", "predictive", "scheduled"})}});
-  }
-  for (const std::string_view path :
-       {"serving.scaling.min_replicas", "serving.scaling.target", "serving.scaling.cooldown"}) {
+  uses.push_back({"serving.scaling.cold_start",
+                  "serving.scaling.policy is reactive, predictive or scheduled",
+                  {is("serving.scaling.policy", {"reactive", "predictive", "scheduled"})}});
+  for (const std::string_view path : {"serving.scaling.interval", "serving.scaling.min_replicas",
+                                      "serving.scaling.target", "serving.scaling.cooldown"}) {
     uses.push_back({path,
                     "serving.scaling.policy is reactive or predictive",
                     {is("serving.scaling.policy", {"reactive", "predictive"})}});

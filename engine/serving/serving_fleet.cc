@@ -289,10 +289,10 @@ void ServingSim::send(const Sequence& sequence, Sent sent, RequestSource& source
   ask_for(sequence);
   const std::size_t target = route(stage, request_, now_);
   const bool sets_aside = stage > 0 && readers_fit(sequence);
-  const Replica& there = replicas_[target];
+  Replica& there = replicas_[target];
   if (sheds_ && sent == Sent::after_waiting &&
-      (sets_aside ? there.sheds_before_room(request_, now_, reading())
-                  : there.sheds(request_, now_))) {
+      (sets_aside ? there.sheds_before_room(request_, now_, reading(), at_writer(target, 0))
+                  : sheds(target, stage > 0))) {
     return turn_away(RequestEnd::shed, target, source);
   }
   if (sets_aside) {

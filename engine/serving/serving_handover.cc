@@ -46,7 +46,8 @@ void ServingSim::reserve(RequestSource& source) {
   Pool& writers = pools_[stages().back().pool];
   if (writers.scaler.open() == 0) return hold(writers, source);
   const std::size_t target = route(stages().size() - 1, request_, request_.arrival);
-  if (sheds_ && replicas_[target].sheds_before_room(request_, request_.arrival, reading())) {
+  if (sheds_ && replicas_[target].sheds_before_room(request_, request_.arrival, reading(),
+                                                    at_writer(target, 0))) {
     return turn_away(RequestEnd::shed, target, source);
   }
   begin(passed_on_, request_);
@@ -72,7 +73,7 @@ void ServingSim::dispatch(std::size_t index, std::int32_t slot, RequestSource& s
   ask_for(reserved);
   const std::size_t reader = route(0, request_, now_);
   // Nobody is turned away after a failure.
-  if (sheds_ && reserved.attempts == 1 && replicas_[reader].sheds(request_, now_)) {
+  if (sheds_ && reserved.attempts == 1 && sheds_reading(reader, index)) {
     expect_no_more(index, slot);
     return turn_away(RequestEnd::shed, reader, source);
   }

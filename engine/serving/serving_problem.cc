@@ -6,11 +6,16 @@
 
 namespace engine {
 
+std::int64_t tenants_of(const ServingProblem& problem) {
+  const bool replayed = problem.load.arrivals == ArrivalKind::trace && problem.trace != nullptr;
+  return replayed ? problem.trace->tenants() : problem.load.tenants;
+}
+
 double bytes_at_start(const ServingProblem& problem) {
   constexpr double lane = 32 << 10, client = 128, tenant = 8, adapter = 8, place = 4;
   const double clients =
       problem.load.arrivals == ArrivalKind::closed ? double(problem.level.clients) : 0;
-  double bytes = client * clients + tenant * double(problem.load.tenants) +
+  double bytes = client * clients + tenant * double(tenants_of(problem)) +
                  adapter * double(problem.load.adapters);
   for (const PoolSetup& pool : problem.pools) {
     const double lanes = double(pool.replicas) * double(pool.context.shard.parallel.pp);

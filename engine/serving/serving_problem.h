@@ -27,7 +27,8 @@ struct ServingProblem {
   Encoders::Setup encoders = {};  // that requests pass before all else
   const Load& load;
   const Trace* trace = nullptr;
-  const Slo& slo;
+  const Slo& slo;               // that requests are held to
+  const Slo* judged = nullptr;  // that the run is judged by, where it is another
   LoadLevel level;
   RunPlan plan;
   RunPurpose purpose = RunPurpose::figures;
@@ -42,6 +43,9 @@ struct ServingProblem {
   std::vector<TimelineRow>* timeline_rows = nullptr;
   StepLog* step_log = nullptr;
 };
+
+// Those that a replayed trace names, or as many as the load says.
+std::int64_t tenants_of(const ServingProblem& problem);
 
 // What the simulation holds from the start on, in bytes: lanes with their calendars, a place for every number
 // of tokens in a step, and the clients and tenants of the load.

@@ -13,17 +13,19 @@ void ServingSim::start(const ServingProblem& problem) {
   const StepContext& answers = problem.pools[stages().back().pool].context;
   work_ = problem.pools[0].context.work;
   if (answers.work != nullptr) answers.work->charge_bytes(bytes_at_start(problem));
-  stats_.reset({.slo = problem.slo,
-                .load = &problem.load,
-                .plan = problem.plan,
-                .request_latency = answers.host.request_latency.value,
-                .pools = problem.pools.size(),
-                .requests = problem.output.requests ? problem.request_rows : nullptr,
-                .gaps = problem.purpose == RunPurpose::figures ||
-                        request_limit(problem.slo.itl).value < kNever,
-                .whole_times = problem.purpose != RunPurpose::few_figures});
+  const Slo& judged = problem.judged != nullptr ? *problem.judged : problem.slo;
+  stats_.reset(
+      {.slo = problem.slo,
+       .load = &problem.load,
+       .tenants = tenants_of(problem),
+       .plan = problem.plan,
+       .request_latency = answers.host.request_latency.value,
+       .pools = problem.pools.size(),
+       .requests = problem.output.requests ? problem.request_rows : nullptr,
+       .gaps = problem.purpose == RunPurpose::figures || request_limit(judged.itl).value < kNever,
+       .whole_times = problem.purpose != RunPurpose::few_figures});
   timeline_.reset(problem.output, problem.timeline_rows);
-  referee_.start({.slo = &problem.slo, .purpose = problem.purpose, .capacity = problem.capacity});
+  referee_.start({.slo = &judged, .purpose = problem.purpose, .capacity = problem.capacity});
   std::size_t replicas = 0, lanes = 0;
   for (const PoolSetup& pool : problem.pools) {
     replicas += std::size_t(pool.replicas);
@@ -206,7 +208,7 @@ void ServingSim::arrive(RequestSource& source) {
   if (many_ && target != expected_) fetch_lines_for_arrival(target);
   if (!ever_fits(local)) return turn_away(RequestEnd::refused, target, source);
   if (nobody) return hold(first, source);
-  if (sheds_ && replicas_[target].sheds(request_, request_.arrival)) {
+  if (sheds_ && sheds(target, local)) {
     return turn_away(RequestEnd::shed, target, source);
   }
   const std::int64_t output = local || stages()[0].writes ? request_.output : 1;

@@ -234,8 +234,14 @@ class ServingSim {
   bool fits_on_its_way(bool local) const;
   void turn_away(RequestEnd why, std::size_t replica, RequestSource& source);
   const std::vector<Stage>& stages() const { return problem_->journey.stages; }
-  // Seconds per token of a prompt where prompts are read, for who predicts first tokens.
-  double reading() const { return pools_[stages()[0].pool].common.seconds_per_prompt_token; }
+  // Seconds for the prompt of `request_` where it would be read now, but for what is cached there: for who predicts first tokens.
+  double reading();
+  // Whether `request_` is turned away by who would read it (serving_admission.cc), who may be who writes its answer.
+  bool sheds(std::size_t replica, bool writes_it);
+  // The same where `writer` has set blocks aside for it.
+  bool sheds_reading(std::size_t reader, std::size_t writer);
+  // What it would wait for there, and on the way, with so many before it that are not read yet.
+  Replica::Elsewhere at_writer(std::size_t writer, std::int64_t unread) const;
   void mark(double time);
   // When the number of replicas of a pool may change, and what that does.
   double next_scaling() const;

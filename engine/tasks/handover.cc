@@ -24,10 +24,13 @@ End end_of(const Deployed& deployed, double devices) {
   return {deployed.spec->device, deployed.fabric, devices};
 }
 
-// Deployments of one kind of device and one kind of cluster stand in the same one, whatever it is called.
+// Deployments of one kind of device and one kind of cluster stand in the same one, whatever it is called. A device of which a sweep
+// changes a figure keeps its name and its place; devices without a name are of one kind where they are equal.
 bool share_a_cluster(const End& from, const End& to) {
-  return from.fabric == to.fabric && same_kernels(from.device, to.device) &&
-         from.device.memory_capacity == to.device.memory_capacity;
+  const bool named = from.device.name == to.device.name && from.device.name != Device{}.name;
+  const bool equal = same_kernels(from.device, to.device) &&
+                     from.device.memory_capacity == to.device.memory_capacity;
+  return from.fabric == to.fabric && (named || equal);
 }
 bool share_a_node(const End& from, const End& to) {
   return share_a_cluster(from, to) &&

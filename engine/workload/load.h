@@ -172,9 +172,12 @@ struct Load {
           non_negative);
     visit("prefix_groups", self.prefix_groups, "different shared prefixes, equally likely",
           at_least(1));
-    visit("priorities", self.priorities, "priority levels, equally likely; 0 is served first",
-          at_least(1));
-    visit("tenants", self.tenants, "tenants the requests come from", at_least(1));
+    visit(
+        "priorities", self.priorities,
+        "priority levels, equally likely; 0 is served first; a trace that is replayed has its own",
+        at_least(1));
+    visit("tenants", self.tenants,
+          "tenants the requests come from; a trace that is replayed has its own", at_least(1));
     visit("tenant_skew", self.tenant_skew,
           "the n-th tenant sends in proportion to 1/n to this power; 0: all alike", non_negative);
     visit("classes", self.classes, "requests that are more or less urgent than the others",

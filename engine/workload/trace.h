@@ -1,6 +1,7 @@
 // Recorded requests in memory: read once, shared read-only by all points that replay them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -24,6 +25,10 @@ struct Trace {
   std::string checksum;  // of the file's content
 
   std::size_t size() const { return prompt.size(); }
+  // Those that sent it are numbered from 0.
+  std::int64_t tenants() const {
+    return tenant.empty() ? 1 : std::int64_t{1} + *std::max_element(tenant.begin(), tenant.end());
+  }
 };
 
 }  // namespace engine

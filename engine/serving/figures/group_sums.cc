@@ -4,7 +4,7 @@
 
 namespace engine {
 
-void GroupSums::reset(const Load& load) {
+void GroupSums::reset(const Load& load, std::int64_t tenants) {
   classes_ = load.classes.any();
   turns_ = load.turns > 1;
   for (ClassSums& sums : by_class_) {
@@ -12,7 +12,7 @@ void GroupSums::reset(const Load& load) {
     sums.ttft.clear();
     sums.tpot.clear();
   }
-  tenants_.assign(std::size_t(load.tenants), {});
+  tenants_.assign(std::size_t(tenants), {});
   later_turns_.clear();
   history_ = history_found_ = 0;
 }

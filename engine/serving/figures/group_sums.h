@@ -33,7 +33,8 @@ class GroupSums {
     double ttft_seconds = 0, tokens = 0;
   };
 
-  void reset(const Load& load);
+  // `tenants`: that the load, or the trace that it replays, has.
+  void reset(const Load& load, std::int64_t tenants);
   bool any() const { return classes_ || tenants_.size() > 1 || turns_; }
   void add(const GroupedRequest& request);
   // An answer came in the measured part, whenever it was asked for.
@@ -48,10 +49,7 @@ class GroupSums {
   double history_found() const { return history_found_; }
 
  private:
-  // A trace may know more of them than the load says.
-  TenantSums& of_tenant(std::int32_t tenant) {
-    return tenants_[std::min(std::size_t(tenant), tenants_.size() - 1)];
-  }
+  TenantSums& of_tenant(std::int32_t tenant) { return tenants_[std::size_t(tenant)]; }
 
   bool classes_ = false, turns_ = false;
   std::array<ClassSums, kRequestClasses> by_class_;

@@ -63,7 +63,7 @@ void ServingStats::reset(const Setup& setup) {
   ttft_limit_.fill(request_limit(setup.slo.ttft).value);
   tpot_limit_.fill(std::min(request_limit(setup.slo.tpot), request_limit(setup.slo.itl)).value);
   e2e_limit_.fill(request_limit(setup.slo.e2e).value);
-  groups.reset(*setup.load);
+  groups.reset(*setup.load, setup.tenants);
   const auto promise = [this](RequestClass service_class, const LoadClass& stated) {
     const auto i = std::size_t(service_class);
     if (stated.ttft.value > 0) ttft_limit_[i] = stated.ttft.value;
@@ -260,7 +260,10 @@ void ServingStats::sum_up(MeasuredPart part) {
     }
     if (part.holds_answer(request.finish)) {
       sums.finished += 1;
-      if (grouped) groups.served(request.tenant, double(request.prompt) + double(request.output));
+      if (grouped) {
+        const double made = double(request.output) + double(request.others);
+        groups.served(request.tenant, double(request.prompt) + made);
+      }
       if (good) sums.good += 1;
     }
     if (part.holds_answer(request.first_token)) {

@@ -136,6 +136,7 @@ class ServingStats {
   struct Setup {
     Slo slo;
     const Load* load = nullptr;
+    std::int64_t tenants = 1;
     RunPlan plan;
     double request_latency = 0;  // clients see answers this much later
     std::size_t pools = 1;

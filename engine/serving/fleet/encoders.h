@@ -42,6 +42,22 @@ class Encoders {
     return sent(place, now);
   }
 
+  // When the images of a request that arrives now would be there, if nobody came after it.
+  double would_be_there(double now) const {
+    if (!batches()) {
+      const Place& place = places_[std::size_t(encoded_) % places_.size()];
+      return there(std::max(now, place.encoding) + setup_.seconds[0], place);
+    }
+    std::vector<Place> places = places_;
+    for (std::size_t left = waiting_.size() + 1;;) {
+      const auto next = std::ranges::min_element(places, {}, &Place::encoding);
+      const std::size_t together = std::min(left, setup_.seconds.size());
+      next->encoding = std::max(now, next->encoding) + setup_.seconds[together - 1];
+      left -= together;
+      if (left == 0) return there(next->encoding, *next);
+    }
+  }
+
   // Several at a time: a request queues up, and whenever one came or an encoder is free, as many as may be are taken.
   struct Request {
     std::size_t replica = 0;  // that it goes on to
@@ -90,6 +106,9 @@ class Encoders {
   struct Place {
     double encoding = 0, sending = 0;  // until when
   };
+  double there(double encoded, const Place& place) const {
+    return std::max(encoded, place.sending) + setup_.sending + setup_.latency;
+  }
   double sent(Place& place, double arrival) {
     place.sending = std::max(place.encoding, place.sending) + setup_.sending;
     const double there = place.sending + setup_.latency;

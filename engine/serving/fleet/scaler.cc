@@ -71,6 +71,7 @@ void Scaler::reset(const ScalingSettings& settings, std::size_t units, std::size
     std::string none;
     schedule_ = parse_timetable(settings.schedule, "", "", none).value();
     wanted_ = std::size_t(scheduled_at(schedule_, 0));
+    next_look_ = next_in_schedule(0);
   }
   want(wanted_, 0);
   starts_ = 0;  // those that are on from the start were not started
@@ -81,8 +82,10 @@ double Scaler::next() const { return follows_load() ? std::min(next_look_, next_
 void Scaler::act(double inside, bool came) {
   now_ = next();
   if (now_ == next_look_) {
-    // A product of whole numbers of looks would drift less, but nothing is counted by them.
-    next_look_ += settings_.interval.value;
+    // A timetable is looked at when it changes. A product of whole numbers of looks at a load would drift less, but nothing is
+    // counted by them.
+    const bool scheduled = settings_.policy == ScalingPolicy::scheduled;
+    next_look_ = scheduled ? next_in_schedule(now_) : next_look_ + settings_.interval.value;
     want(wanted_for(inside, came), settings_.cold_start.value);
   } else {
     open_ready_ones();
@@ -92,10 +95,14 @@ void Scaler::act(double inside, bool came) {
 double Scaler::opens() const {
   if (wanted_ > 0) return next_ready_;
   for (const RateStep& step : schedule_) {
-    if (step.time <= now_ || step.rate == 0) continue;
-    const double looks = std::ceil((step.time - next_look_) / settings_.interval.value);
-    const double asked = next_look_ + std::max(0.0, looks) * settings_.interval.value;
-    return asked + settings_.cold_start.value;
+    if (step.time > now_ && step.rate > 0) return step.time + settings_.cold_start.value;
+  }
+  return kNone;
+}
+
+double Scaler::next_in_schedule(double now) const {
+  for (const RateStep& step : schedule_) {
+    if (step.time > now) return step.time;
   }
   return kNone;
 }

@@ -30,7 +30,7 @@ class Scaler {
              bool filled = false);
 
   bool follows_load() const { return settings_.policy != ScalingPolicy::fixed; }
-  // When there is something to do: a look at the load, or a replica that is warm.
+  // When there is something to do: a look at the load, a timetable's next number, or a replica that is warm.
   double next() const;
   // Whether that is a look.
   bool looks() const { return next_look_ <= next_ready_; }
@@ -69,6 +69,8 @@ class Scaler {
     bool failed = false;
   };
   std::size_t wanted_for(double inside, bool came);
+  // When the timetable has its next number.
+  double next_in_schedule(double now) const;
   std::size_t after_cooldown(std::size_t units);
   // Wants the first so many units that have not failed; one that was off is ready after `warming`.
   void want(std::size_t units, double warming);

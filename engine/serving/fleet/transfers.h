@@ -46,6 +46,9 @@ class Transfers {
     double started = 0;
   };
   Arrived take();
+  // How many are under way to or from a replica, and over the fabric between all of them.
+  std::size_t under_way(std::size_t replica) const { return adapters_[replica].flows.size(); }
+  std::size_t in_fabric() const { return in_fabric_.size(); }
   // One that is under way will not come.
   void cancel(double now, std::size_t to, std::int32_t slot);
 

@@ -148,6 +148,9 @@ bool LaneSequences::join_landed(double now) {
     join(slot);
     gaps.join(sequence, now);
     begin(slot);
+    if (replica.common->seconds_per_prompt_token > 0) {
+      replica.entries.left(now, i + 1 < replica.landed.size() || !replica.arriving.empty());
+    }
   }
   replica.landed.erase(replica.landed.begin(), replica.landed.begin() + std::ptrdiff_t(joining));
   return joining > 0;

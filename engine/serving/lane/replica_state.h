@@ -46,8 +46,9 @@ struct ReplicaState {
   KvPool pool;                // of which every event looks at the first line; from here on few do
   FairShare shares;
   AdmissionPaces admissions;
-  AdmissionPace rooms;               // of those that wait for blocks before their prompts are read
-  double stage_free = 0;             // when the first pipeline stage takes the next batch
+  AdmissionPace rooms;    // of those that wait for blocks before their prompts are read
+  AdmissionPace entries;  // of those that others have read, and that wait for room or seats
+  double stage_free = 0;  // when the first pipeline stage takes the next batch
   const Lane* first_lane = nullptr;  // of those of the replica, which stand side by side
 
   // Who is more urgent overtakes only where the queue goes by that.
@@ -60,6 +61,12 @@ struct ReplicaState {
     const std::int64_t least_urgent =
         others == 0 ? -1 : level_of(sequences[std::size_t(waiting.at(others - 1))].priority);
     admissions.left(now, level_of(sequence.priority), least_urgent);
+  }
+  // Those whose KV has come and for whom there is no seat.
+  std::int64_t unseated() const {
+    const std::int64_t inside = running + std::int64_t(landed.size());
+    return std::clamp<std::int64_t>(inside - common->settings->max_num_seqs, 0,
+                                    std::int64_t(landed.size()));
   }
   // Whether the cache of a sequence that leaves is given up after that of others.
   bool pins(const Sequence& sequence) const {

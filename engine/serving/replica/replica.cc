@@ -18,6 +18,7 @@ void Replica::reset(const Setup& setup) {
   state_.front_end = {};
   state_.admissions.reset();
   state_.rooms.reset();
+  state_.entries.reset();
   if (!state_.sequences.has_room()) state_.sequences.take_room(kUsualSequences);
   // The sequences stay: what they hold in memory is used again. Not what they held of the KV pool, where a run was ended
   // before they were.
@@ -84,7 +85,7 @@ double Replica::order_of(const Claim& claim, double fair_place) const {
     case Ordering::slo:
       // The slack that is left when it is looked at falls alike for all: only the start differs.
       return whole_moments(claim.arrival + ttft_limit_of(claim) -
-                           state_.common->seconds_per_prompt_token * double(claim.prompt));
+                           state_.common->seconds_per_prompt_token * double(claim.to_read));
     case Ordering::fair_share:
       return fair_place;
     case Ordering::fcfs:
@@ -94,27 +95,69 @@ double Replica::order_of(const Claim& claim, double fair_place) const {
   return claim.arrival;
 }
 
-double Replica::place_by_order(const Sequence& sequence, std::int64_t tokens) {
-  const bool fair = state_.common->settings->ordering == Ordering::fair_share;
-  return order_of(claim_of(sequence), fair ? state_.shares.place(sequence.tenant, tokens) : 0);
+double Replica::place_by_order(const Sequence& sequence, std::int64_t tokens, double now) {
+  const Ordering ordering = state_.common->settings->ordering;
+  const bool fair = ordering == Ordering::fair_share;
+  // Nobody else asks, and a look into the cache takes time.
+  const std::int64_t cached =
+      ordering == Ordering::slo ? cached_tokens(sequence.prefix, sequence.prompt, now) : 0;
+  return order_of(claim_of(sequence, cached),
+                  fair ? state_.shares.place(sequence.tenant, tokens) : 0);
 }
 
-bool Replica::sheds(const Request& request, double now) const {
-  const double order = order_of(claim_of(request), state_.shares.place_now(request.tenant));
-  const std::int64_t others = state_.waiting.place_of(order, state_.sequences);
-  const double wait = state_.admissions.wait_behind(others, state_.level_of(request.priority));
-  return sheds_behind({others, wait, state_.common->seconds_per_prompt_token}, request, now);
+bool Replica::sheds(const Request& request, double now, const Elsewhere& elsewhere) {
+  const ServingSettings& settings = *state_.common->settings;
+  const bool late = settings.admission.shed_late || elsewhere.sheds_late;
+  const std::int64_t cached =
+      late || settings.ordering == Ordering::slo ? cached_tokens(request, now) : 0;
+  const double order = order_of(claim_of(request, cached), state_.shares.place_now(request.tenant));
+  const std::int64_t queued = state_.waiting.place_of(order, state_.sequences);
+  // Those whose images or adapters are not there yet come before it, too: into a queue, if there is one.
+  const std::int64_t others = queued + state_.awaiting;
+  const double wait =
+      state_.admissions.wait_behind(queued > 0 ? others : 0, state_.level_of(request.priority));
+  double reading = state_.common->seconds_per_prompt_token * double(request.prompt - cached);
+  if (!state_.common->encode_seconds.empty()) {
+    reading += state_.common->encode_seconds[0] * state_.common->encode_slower;
+  }
+  return sheds_behind({.others = others, .wait = wait, .reading = reading}, elsewhere, request,
+                      now);
 }
 
-bool Replica::sheds_behind(const Before& before, const Request& request, double now) const {
+bool Replica::sheds_before_room(const Request& request, double now, double reading,
+                                const Elsewhere& elsewhere) const {
+  const std::int64_t waiting = state_.arriving.size() + state_.awaiting;
+  return sheds_behind({.others = waiting + state_.unseated(),
+                       .wait = state_.rooms.wait_behind(waiting),
+                       .reading = reading},
+                      elsewhere, request, now);
+}
+
+bool Replica::sheds_behind(const Before& before, const Elsewhere& elsewhere, const Request& request,
+                           double now) const {
   const PoolConstants& common = *state_.common;
   const AdmissionSettings& admission = common.settings->admission;
   if (admission.max_queue > 0 && before.others >= admission.max_queue) return true;
-  if (!admission.shed_late) return false;
-  const double predicted = now - request.arrival + before.wait +
-                           before.seconds_per_prompt_token * double(request.prompt);
+  if (!admission.shed_late && !elsewhere.sheds_late) return false;
+  const double read = std::max(before.wait, elsewhere.images) + before.reading;
+  const double predicted =
+      now - request.arrival + std::max(read, elsewhere.entry) + elsewhere.carrying;
   return predicted >
-         (common.class_limits == nullptr ? common.ttft_limit : ttft_limit_of(claim_of(request)));
+         (common.class_limits == nullptr ? common.ttft_limit : ttft_limit_of(claim_of(request, 0)));
+}
+
+// While nobody lacks room or a seat nobody waits, and how fast others once came in says nothing.
+double Replica::entry_wait(std::int64_t unread) const {
+  const std::int64_t held_up = state_.arriving.size() + state_.unseated();
+  if (held_up == 0) return 0;
+  const std::int64_t under_way = state_.parked - std::int64_t(state_.landed.size());
+  const std::int64_t others = held_up + state_.awaiting + under_way + unread;
+  return state_.entries.wait_behind(std::max<std::int64_t>(0, others));
+}
+
+bool Replica::too_many_enter() const {
+  const std::int64_t most = state_.common->settings->admission.max_queue;
+  return most > 0 && state_.arriving.size() + state_.awaiting + state_.unseated() >= most;
 }
 
 std::int64_t Replica::predicted_output(std::int64_t number, std::int64_t output) const {
@@ -178,7 +221,7 @@ std::int32_t Replica::enqueue(const Request& request, std::int64_t output, Await
   Sequence& sequence = state_.sequences[std::size_t(slot)];
   begin(sequence, request);
   count_in(sequence, output);
-  sequence.order = enter_queue(sequence, sequence.target);
+  sequence.order = enter_queue(sequence, sequence.target, request.arrival);
   queue_up(slot, awaits, request.arrival);
   return slot;
 }
@@ -315,10 +358,11 @@ void Replica::split(double time) {
   find_next();
 }
 
-std::int64_t Replica::cached_tokens(const Request& request, double time) {
+std::int64_t Replica::cached_tokens(std::span<const PrefixExtent> prefix, std::int64_t prompt,
+                                    double time) {
   if (!state_.pool.caches_prefixes()) return 0;
   settle(time);
-  return state_.pool.match(request.prefix, request.prompt - 1).tokens;
+  return state_.pool.match(prefix, prompt - 1).tokens;
 }
 
 double Replica::idle_seconds(double until) const {

@@ -144,20 +144,28 @@ class alignas(64) Replica {
     }
     find_next();
   }
+  // What a request waits for outside the queue of who reads it, in seconds from now.
+  struct Elsewhere {
+    double images = 0;        // until they are there
+    double entry = 0;         // until who writes, and tells the first token, has room and a seat
+    double carrying = 0;      // of its KV to there
+    bool sheds_late = false;  // who writes turns late requests away
+  };
   // Whether a request is to be turned away: there is too much before it, in the queue or among those that wait for blocks.
-  bool sheds(const Request& request, double now) const;
-  // The latter, whose prompts others read in so many seconds a token.
-  bool sheds_before_room(const Request& request, double now,
-                         double seconds_per_prompt_token) const {
-    const std::int64_t others = state_.arriving.size() + state_.awaiting;
-    return sheds_behind({others, state_.rooms.wait_behind(others), seconds_per_prompt_token},
-                        request, now);
-  }
+  bool sheds(const Request& request, double now, const Elsewhere& elsewhere);
+  // The latter, whose prompts others read in so many seconds.
+  bool sheds_before_room(const Request& request, double now, double reading,
+                         const Elsewhere& elsewhere) const;
   // Nobody is before it, but it has to wait until replicas like this one take requests.
-  bool sheds_after(double wait, const Request& request, double seconds_per_prompt_token) const {
-    return sheds_behind({.wait = wait, .seconds_per_prompt_token = seconds_per_prompt_token},
-                        request, request.arrival);
+  bool sheds_after(double wait, const Request& request, double reading) const {
+    return sheds_behind({.wait = wait, .reading = reading}, {}, request, request.arrival);
   }
+  // Of what others read: how long one more would wait for room and a seat here, with so many before it that are not read yet.
+  double entry_wait(std::int64_t unread) const;
+  // Whether as many wait for that as may.
+  bool too_many_enter() const;
+  // Those that wait to be read here, or are being read.
+  std::int64_t unread() const { return waiting() + state_.running; }
   // Prompts that were read with the last event, of which several answers are to be generated.
   FewSlots& forking() { return state_.forking; }
   // The other answers to the request in `slot`, of so many tokens: they share the prompt's KV.
@@ -237,7 +245,11 @@ class alignas(64) Replica {
   std::int64_t outstanding() const { return state_.outstanding; }
   std::int64_t outstanding_tokens() const { return state_.outstanding_tokens; }
   // Prompt tokens of a request that its cache holds at `time`, inside stretches, too.
-  std::int64_t cached_tokens(const Request& request, double time);
+  std::int64_t cached_tokens(const Request& request, double time) {
+    return cached_tokens(request.prefix, request.prompt, time);
+  }
+  std::int64_t cached_tokens(std::span<const PrefixExtent> prefix, std::int64_t prompt,
+                             double time);
   std::int64_t waiting() const {
     return state_.waiting.size() + state_.arriving.size() + state_.awaiting;
   }
@@ -271,26 +283,27 @@ class alignas(64) Replica {
     std::int64_t priority = 0;
     RequestClass service_class = RequestClass::normal;
     double arrival = 0;
-    std::int64_t prompt = 0;
+    std::int64_t to_read = 0;  // tokens of its prompt that are not cached
   };
   template <class Any>
-  static Claim claim_of(const Any& one) {
-    return {one.priority, one.service_class, one.arrival, one.prompt};
+  static Claim claim_of(const Any& one, std::int64_t cached) {
+    return {one.priority, one.service_class, one.arrival, one.prompt - cached};
   }
   double order_of(const Claim& claim, double fair_place) const;
   double ttft_limit_of(const Claim& claim) const;
-  // What is before a request: so many others, the wait for them, and the reading of its prompt.
+  // What is before a request: so many others, the wait for them, and the reading of what of its prompt is not cached.
   struct Before {
     std::int64_t others = 0;
     double wait = 0;
-    double seconds_per_prompt_token = 0;
+    double reading = 0;
   };
-  bool sheds_behind(const Before& before, const Request& request, double now) const;
+  bool sheds_behind(const Before& before, const Elsewhere& elsewhere, const Request& request,
+                    double now) const;
   // Its place in the queue, where that has an order; it is charged `tokens` on arrival.
-  double enter_queue(const Sequence& sequence, std::int64_t tokens) {
-    return state_.waiting.ordered() ? place_by_order(sequence, tokens) : sequence.arrival;
+  double enter_queue(const Sequence& sequence, std::int64_t tokens, double now) {
+    return state_.waiting.ordered() ? place_by_order(sequence, tokens, now) : sequence.arrival;
   }
-  double place_by_order(const Sequence& sequence, std::int64_t tokens);
+  double place_by_order(const Sequence& sequence, std::int64_t tokens, double now);
   // It goes to the queue, or waits outside it.
   [[gnu::always_inline]] void queue_up(std::int32_t slot, Awaited awaits, double now) {
     Sequence& sequence = state_.sequences[std::size_t(slot)];

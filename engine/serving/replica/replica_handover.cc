@@ -17,7 +17,7 @@ std::int32_t Replica::expect(const Sequence& read, std::int32_t replica, std::in
   sequence.output = read.asked;
   sequence.predicted = predicted_output(read.number, read.asked);
   sequence.computed = sequence.reserved = sequence.taken = sequence.carried = 0;
-  sequence.order = enter_queue(sequence, 0);
+  sequence.order = enter_queue(sequence, 0, now);
   sequence.read = read.last_token;
   sequence.waited_for_room = false;
   sequence.from_replica = replica;
@@ -191,7 +191,7 @@ std::int32_t Replica::take_over(const Sequence& sequence, std::int64_t output, d
   here.received = here.read = -1;
   here.decoding = false;
   count_in(here, output);
-  here.order = enter_queue(here, here.target);
+  here.order = enter_queue(here, here.target, now);
   queue_up(slot, awaits, now);
   return slot;
 }

@@ -51,9 +51,12 @@ struct ScalingSettings {
           "given up once nobody came for the cooldown, and the next request starts one at once and "
           "waits for it",
           between(0, 1 << 20));
-    visit("target", self.target, "requests inside a replica that reactive and predictive aim at",
+    visit("target", self.target,
+          "requests inside a replica that reactive and predictive aim at; with parallel.dp above "
+          "1, inside each of its data-parallel ranks",
           between(1e-3, 1e9));
-    visit("interval", self.interval, "time between two looks at the load", between(0.1, 1e9));
+    visit("interval", self.interval,
+          "time between two looks of reactive and predictive at the load", between(0.1, 1e9));
     visit("cold_start", self.cold_start,
           "time from asking for a replica until it takes requests: machine, weights, warm-up",
           non_negative);
@@ -61,7 +64,8 @@ struct ScalingSettings {
           "a replica is given up only when fewer were enough for this long", non_negative);
     visit("schedule", self.schedule,
           "scheduled: 'second:replicas' pairs such as '0:2, 28800:10, 72000:4'; each number holds "
-          "until the next; while it is 0 requests wait",
+          "from its second, when replicas are asked for or given up, until the next; while it is 0 "
+          "requests wait",
           any_value);
   }
 };

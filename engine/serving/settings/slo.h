@@ -60,17 +60,21 @@ struct Slo {
   bool any() const;
 };
 
+// The tighter of each limit that one of them states.
+Slo tighter_of(const Slo& one, const Slo& other);
+
 // What one request is held to: the limit of the highest percentile stated, infinite without one.
 Seconds request_limit(const LatencyLimits& limits);
 
-// A capacity search runs where any limit of `slo` is set: the highest rate that meets them all.
+// A capacity search runs where any limit of `slo` is set: the highest rate that meets them all, and those of the scenario's own.
 struct CapacitySearch {
   Slo slo;
   double tolerance = 0.01;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("slo", self.slo, "limits the highest rate must meet", any_value);
+    visit("slo", self.slo,
+          "limits the highest rate must meet, besides those of the point's own slo", any_value);
     visit("tolerance", self.tolerance,
           "how closely the capacity is searched: relative distance of the last rate that meets the "
           "SLO and the last that does not",

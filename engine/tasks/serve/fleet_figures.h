@@ -48,7 +48,8 @@ struct FleetFigures {
     visit(
         "availability", self.availability,
         "task serve with serving.failures: share of the time that replicas were not under repair, "
-        "mean over the replicas of all deployments and the whole run");
+        "over the replicas of all deployments and the whole run; with serving.scaling, of the time "
+        "that they were on or under repair");
     visit("requests_held", self.requests_held,
           "task serve with serving.scaling or serving.failures: requests that came while no "
           "replica took any, and waited for one, over the whole run");
@@ -99,10 +100,11 @@ struct FleetFigures {
           "tenant for whom it is least");
     visit("ttft_worst_tenant", self.ttft_worst_tenant,
           "task serve with tenants: mean time to first token of the tenant for whom it is longest");
-    visit(
-        "tenant_fairness", self.tenant_fairness,
-        "task serve with tenants: Jain's index of the tokens of answers that came in the measured "
-        "part, by tenant; 1: all alike; 1/tenants: one got everything");
+    visit("tenant_fairness", self.tenant_fairness,
+          "task serve with tenants: Jain's index of the tokens, of prompts and of answers, of "
+          "requests "
+          "that were answered in the measured part, by tenant; 1: all alike; 1/tenants: one got "
+          "everything");
     visit("ttft_later_turns", self.ttft_later_turns,
           "task serve with load.turns: time to first token of all but the first turn of a session, "
           "mean");

@@ -6,26 +6,28 @@ namespace engine {
 namespace {
 
 void report_failures(std::span<const PoolSetup> pools, const ServingSim& sim, Metrics& metrics) {
-  double count = 0, down = 0, replicas = 0;
+  double count = 0, down = 0, wanted = 0;  // the latter two in seconds of replicas
   bool any = false;
   for (std::size_t i = 0; i < pools.size(); ++i) {
     const Failures& failures = sim.failures(i);
     any = any || failures.any();
     count += failures.count();
-    down += failures.down_seconds(sim.makespan()) * double(pools[i].unit);
-    replicas += double(pools[i].replicas);
+    const double repaired = failures.down_seconds(sim.makespan()) * double(pools[i].unit);
+    down += repaired;
+    // What is off because nobody needs it is neither there nor missing.
+    wanted += sim.scaler(i).follows_load() ? sim.scaler(i).on_seconds(sim.makespan()) + repaired
+                                           : double(pools[i].replicas) * sim.makespan();
   }
   if (!any) return;
   const ServingStats::Summary summary = sim.stats().summary();
   metrics.requests_held = summary.held;
   metrics.failures = count;
-  // What failures do to figures is known once there were many of them.
-  constexpr double enough = 30;
-  if (count < enough && metrics.precision_met > 0) metrics.precision_met = 0;
+  if (!failures_are_known(sim, pools.size()) && metrics.precision_met > 0)
+    metrics.precision_met = 0;
   metrics.requests_retried = summary.retried;
   metrics.requests_failed = summary.failed;
   metrics.lost_tokens = summary.failure_lost_tokens;
-  if (sim.makespan() > 0) metrics.availability = 1 - down / (replicas * sim.makespan());
+  if (wanted > 0) metrics.availability = 1 - down / wanted;
 }
 
 void report_class(GroupSums::ClassSums& sums, double& attainment, Seconds& ttft, Seconds& tpot) {
@@ -84,6 +86,17 @@ void report_lockstep(std::span<const PoolSetup> pools, ServingSim& sim, Metrics&
 
 }  // namespace
 
+bool failures_are_known(const ServingSim& sim, std::size_t pools) {
+  constexpr double enough = 30;
+  double count = 0;
+  bool any = false;
+  for (std::size_t i = 0; i < pools; ++i) {
+    any = any || sim.failures(i).any();
+    count += sim.failures(i).count();
+  }
+  return !any || count >= enough;
+}
+
 void report_fleet(const Scenario& scenario, std::span<const PoolSetup> pools, ServingSim& sim,
                   Metrics& metrics) {
   report_failures(pools, sim, metrics);
@@ -100,7 +113,7 @@ void report_fleet(const Scenario& scenario, std::span<const PoolSetup> pools, Se
     metrics.reserve_wait = Seconds{writers.reserve_wait / writers.reservations};
   }
   const bool limits = scenario.slo.any() || scenario.capacity.slo.any() || load.classes.any();
-  if (load.tenants > 1) report_tenants(groups, limits, metrics);
+  if (groups.tenants().size() > 1) report_tenants(groups, limits, metrics);
   if (load.turns > 1 && sim.stats().measured().requests > 0) {
     const double later = double(groups.later_turns().count()) / sim.stats().measured().requests;
     metrics.later_turns_seen = later / (1 - 1 / double(load.calls_of_session()));

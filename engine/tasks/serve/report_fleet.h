@@ -1,6 +1,7 @@
 // Figures of failures, classes, tenants and sessions of a served load.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 #include "engine/outcome.h"
@@ -8,6 +9,9 @@
 #include "engine/serving/serving_sim.h"
 
 namespace engine {
+
+// Whether what failures do to figures is known: none are stated, or there were many of them.
+bool failures_are_known(const ServingSim& sim, std::size_t pools);
 
 void report_fleet(const Scenario& scenario, std::span<const PoolSetup> pools, ServingSim& sim,
                   Metrics& metrics);

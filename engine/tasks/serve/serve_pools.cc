@@ -69,7 +69,7 @@ SequencePaces own_paces(const Draft& draft, bool drawn) {
 
 // The tightest limit on the time between two tokens.
 double token_limit(const Scenario& scenario) {
-  const Slo& slo = served_slo(scenario);
+  const Slo slo = tighter_of(scenario.slo, scenario.capacity.slo);
   return std::min(request_limit(slo.tpot), request_limit(slo.itl)).value;
 }
 

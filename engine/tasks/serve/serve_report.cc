@@ -151,9 +151,10 @@ struct Span {
   double from, until;
 };
 Span whole_run(const ServingSim& sim) { return {0, sim.makespan()}; }
+// The one that rates are over: before the first request of a run that is measured whole there is nothing to pay for, either.
 Span measured_span(const ServingSim& sim) {
   const MeasuredPart& part = sim.stats().part();
-  return part.all || part.empty() ? whole_run(sim) : Span{part.from, part.until};
+  return part.empty() ? whole_run(sim) : Span{part.from, part.until};
 }
 
 // The share of a span in which a pool's replicas are paid for. A fleet of fixed size is, whether or not its replicas are under
@@ -186,11 +187,14 @@ void report_scaling(const Scenario& scenario, const ServePools& pools, const Ser
                     Metrics& metrics) {
   metrics.device_hours =
       devices_on(scenario, on_share(scenario, pools, sim, whole_run(sim))) * sim.makespan() / 3600;
-  if (!sim.scaler(0).follows_load()) return;
-  metrics.requests_held = sim.stats().summary().held;
-  metrics.replicas_mean =
-      pool_on_share(pools, sim, 0, measured_span(sim)) * double(pools.main().settings.replicas);
-  metrics.replica_starts = sim.scaler(0).starts();
+  for (std::size_t i = 0; i < pools.pools().size(); ++i) {
+    if (!sim.scaler(i).follows_load()) continue;
+    metrics.requests_held = sim.stats().summary().held;
+    const double on = pool_on_share(pools, sim, i, measured_span(sim));
+    (i == 0 ? metrics.replicas_mean : metrics.prefill_replicas_mean) =
+        on * double(pools.pools()[i].settings.replicas);
+    (i == 0 ? metrics.replica_starts : metrics.prefill_replica_starts) = sim.scaler(i).starts();
+  }
 }
 
 // What proposals took, and how many came to nothing.
@@ -264,7 +268,7 @@ void report_measurement(const ServingSim& sim, Outcome& outcome) {
 }  // namespace
 
 const Slo& served_slo(const Scenario& scenario) {
-  return scenario.capacity.slo.any() ? scenario.capacity.slo : scenario.slo;
+  return scenario.slo.any() ? scenario.slo : scenario.capacity.slo;
 }
 
 ServedMeans served_means(const ServingStats& stats) {

@@ -17,6 +17,7 @@
 #include "engine/tasks/serve/adapter_contention.h"
 #include "engine/tasks/serve/kv_room.h"
 #include "engine/tasks/serve/nothing_measured.h"
+#include "engine/tasks/serve/report_fleet.h"
 #include "engine/tasks/serve/serve_interval.h"
 #include "engine/tasks/serve/serve_log.h"
 #include "engine/tasks/serve/serve_pools.h"
@@ -42,6 +43,7 @@ struct Setting {
   const ServePools& pools;
   const Trace* trace;
   CapacityEstimate capacity;
+  Slo judged;                        // what runs are judged by
   StepLog* log = nullptr;            // of the run that has rows; null: nobody asks
   Contention* contention = nullptr;  // found by every run; null: nothing shares adapters
 };
@@ -65,6 +67,7 @@ void simulate_pools(const Setting& setting, const Run& run, std::span<const Pool
            .load = scenario.load,
            .trace = setting.trace,
            .slo = slo,
+           .judged = &setting.judged,
            .level = run.level,
            .plan = run.plan,
            .purpose = run.purpose,
@@ -150,13 +153,15 @@ struct RateTrial {
   bool told = false;  // the run was long enough to tell
 };
 
-RateTrial trial_of(double rate, const Slo& slo, ServingSim& sim) {
+RateTrial trial_of(double rate, const Slo& slo, std::size_t pools, ServingSim& sim) {
   const RunVerdict& verdict = sim.verdict();
   const bool undecided = verdict.saturation == Saturation::undecided;
   RateTrial trial{.rate = rate};
   trial.holds = meets(slo, sim.stats()) && verdict.saturation != Saturation::overloaded;
   // What misses a limit beyond doubt does so whether or not it would keep up.
   trial.told = !undecided || (!trial.holds && verdict.slo.missed);
+  // Between failures a fleet holds more than it does in the long run.
+  trial.told = trial.told && failures_are_known(sim, pools);
   return trial;
 }
 
@@ -173,7 +178,7 @@ bool told_around(double rate, const std::vector<RateTrial>& trials) {
   return below && above;
 }
 
-// The highest rate that meets capacity.slo goes to `level`; or why there is none.
+// The highest rate that meets capacity.slo, and slo, goes to `level`; or why there is none.
 std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, Metrics& metrics,
                                        LoadLevel& level) {
   const Scenario& scenario = setting.scenario;
@@ -201,10 +206,10 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
       lowest_unseen = rate;
       unseen = why_nothing(load, sim);
     }
-    trials.push_back(trial_of(rate, scenario.capacity.slo, sim));
+    trials.push_back(trial_of(rate, setting.judged, setting.pools.pools().size(), sim));
     if (rate < lowest) {
       lowest = rate;
-      missed = missed_limit(scenario.capacity.slo, sim.stats());
+      missed = missed_limit(setting.judged, sim.stats());
     }
     return trials.back().holds;
   });
@@ -219,6 +224,7 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
   }
   if (found.rate <= 0) {
     std::string reason = "no rate meets capacity.slo";
+    if (scenario.slo.any()) reason += " and slo";
     if (!missed.empty()) reason += fmt::format(": at {:.3g} req/s {}", lowest, missed);
     return Refusal{ReasonClass::slo, std::move(reason)};
   }
@@ -337,6 +343,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
                         .pools = pools,
                         .trace = trace,
                         .capacity = pools.capacity(typical),
+                        .judged = tighter_of(scenario.slo, scenario.capacity.slo),
                         .log = log != nullptr ? &work : nullptr,
                         .contention = contends(scenario) ? &contention : nullptr};
   LoadLevel level = level_of(setting, typical);

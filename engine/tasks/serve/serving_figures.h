@@ -81,6 +81,8 @@ struct ServingFigures {
   Seconds kv_load{kNoValue};
   double replicas_mean = kNoValue;
   double replica_starts = kNoValue;
+  double prefill_replicas_mean = kNoValue;
+  double prefill_replica_starts = kNoValue;
   double device_hours = kNoValue;
   RequestsPerSecond goodput_per_device{kNoValue};
   double goodput_per_usd = kNoValue;
@@ -154,7 +156,7 @@ struct ServingFigures {
     visit("goodput", self.goodput,
           "task serve: requests finished in the measured part, within the limits of slo and "
           "load.classes");
-    visit("capacity", self.capacity, "task serve: highest rate that meets capacity.slo");
+    visit("capacity", self.capacity, "task serve: highest rate that meets capacity.slo, and slo");
     visit("output_per_user", self.output_per_user,
           "task serve: generated tokens of one user, between the first and the last");
     visit("total_per_user", self.total_per_user,
@@ -165,7 +167,9 @@ struct ServingFigures {
           "those that were "
           "refused, shed or failed count as outside");
     visit("slo_met", self.slo_met,
-          "task serve: 1 when every stated percentile is within its limit");
+          "task serve: 1 when every limit of slo (without one, of capacity.slo) is met; requests "
+          "that were refused, shed or failed are later than any limit: a mean allows none of them, "
+          "a percentile as many as it leaves out");
     visit("slo_probability", self.slo_probability,
           "task serve, output.intervals: probability that slo_met is 1, as far as kernel times and "
           "what first tokens wait for besides are known");
@@ -212,12 +216,12 @@ struct ServingFigures {
     visit("makespan", self.makespan,
           "task serve: length of the whole run: from the start to the last answer that counts");
     visit("capacity_monotone", self.capacity_monotone,
-          "task serve: 1 when no lower rate that was tried missed capacity.slo");
+          "task serve: 1 when no lower rate that was tried missed capacity.slo or slo");
     visit(
         "capacity_decided", self.capacity_decided,
         "task serve: 1 when runs that were long enough to tell hold within 10% below capacity and "
-        "fail within 10% above it; 0: capacity may be an accident of short runs: state more "
-        "load.requests, or auto");
+        "fail within 10% above it; 0: capacity may be an accident of short runs, or with "
+        "serving.failures of runs with fewer than 30 of them: state more load.requests, or auto");
     visit(
         "measured_from", self.measured_from,
         "task serve: end of the warm-up; rates, and latencies of requests that arrive, are counted "
@@ -282,9 +286,16 @@ struct ServingFigures {
     visit(
         "replicas_mean", self.replicas_mean,
         "task serve with scaling: replicas that are on, warming up or draining included, mean over "
-        "the measured part");
+        "the measured part; with prefill, of the main deployment");
     visit("replica_starts", self.replica_starts,
-          "task serve with scaling: replicas that were started in the whole run");
+          "task serve with scaling: replicas that were started in the whole run; with prefill, of "
+          "the main deployment");
+    visit("prefill_replicas_mean", self.prefill_replicas_mean,
+          "task serve with prefill.serving.scaling: replicas that read prompts and are on, warming "
+          "up or draining included, mean over the measured part");
+    visit("prefill_replica_starts", self.prefill_replica_starts,
+          "task serve with prefill.serving.scaling: replicas that read prompts and were started in "
+          "the whole run");
     visit("device_hours", self.device_hours,
           "task serve: hours that devices were on, of all deployments, in the whole run");
     visit("goodput_per_device", self.goodput_per_device,

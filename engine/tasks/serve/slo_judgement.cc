@@ -10,31 +10,42 @@
 namespace engine {
 namespace {
 
-// The value that a limit is about. Those that were given up have no latency: they are later than any limit. A percentile of
-// all requests is one of those that were answered, further up.
-double limited_value(double share, Samples& samples, double given_up) {
-  if (share == kMeanShare) return samples.mean();
-  const double answered = double(samples.count());
-  const double among = given_up > 0 ? share * (answered + given_up) / answered : share;
-  return among <= 1 ? samples.percentile(among) : kNever;
+// The value that a limit is about, of so many that were answered. Those that were given up have no latency: they are later than
+// any limit. So is a mean with one of them, and a percentile of all requests is one of those that were answered, further up.
+template <class ValueAt>
+double with_given_up(double share, double answered, double given_up, const ValueAt& value_at) {
+  if (given_up <= 0) return value_at(share);
+  if (share == kMeanShare) return kNever;
+  const double among = share * (answered + given_up) / answered;
+  return among <= 1 ? value_at(among) : kNever;
 }
 
-bool within(const LatencyLimits& limits, Samples& samples, double given_up) {
+double limited_value(double share, Samples& samples, double given_up) {
+  return with_given_up(share, double(samples.count()), given_up, [&samples](double among) {
+    return among == kMeanShare ? samples.mean() : samples.percentile(among);
+  });
+}
+
+// Of the gaps between tokens, of which those that were given up have none: they count as requests.
+double limited_gap(double share, const ServingStats& stats) {
+  const MeasuredSums& measured = stats.measured();
+  return with_given_up(share, measured.requests, measured.given_up, [&stats](double among) {
+    if (stats.gap_count() <= 0) return kNoValue;
+    return among == kMeanShare ? stats.gap_mean() : stats.gap_percentile(among);
+  });
+}
+
+template <class ValueAt>
+bool within(const LatencyLimits& limits, const ValueAt& value_at) {
   bool holds = true;
   limits.each([&](double share, double limit) {
-    holds =
-        holds && limited_value(share, samples, given_up) <= limit;  // not where nothing was seen
+    holds = holds && value_at(share) <= limit;  // not where nothing was seen
   });
   return holds;
 }
 
-bool within(const LatencyLimits& limits, const Latency& latency) {
-  const auto holds = [](Seconds limit, Seconds value) {
-    return limit.value <= 0 || value <= limit;  // not so where nothing was seen
-  };
-  return holds(limits.mean, latency.mean) && holds(limits.p50, latency.p50) &&
-         holds(limits.p90, latency.p90) && holds(limits.p95, latency.p95) &&
-         holds(limits.p99, latency.p99);
+bool within(const LatencyLimits& limits, Samples& samples, double given_up) {
+  return within(limits, [&](double share) { return limited_value(share, samples, given_up); });
 }
 
 }  // namespace
@@ -68,7 +79,7 @@ bool meets_between_tokens(const Slo& slo, ServingStats& stats) {
   const bool no_tpot = one_token && stats.tpot.count() == 0;
   const bool no_gaps = one_token && stats.gap_count() <= 0;
   return (no_tpot || within(slo.tpot, stats.tpot, given_up)) &&
-         (no_gaps || !limited(slo.itl) || within(slo.itl, gap_latency(stats)));
+         (no_gaps || within(slo.itl, [&](double share) { return limited_gap(share, stats); }));
 }
 
 bool meets(const Slo& slo, ServingStats& stats) {
@@ -79,24 +90,27 @@ bool meets(const Slo& slo, ServingStats& stats) {
 
 std::string missed_limit(const Slo& slo, ServingStats& stats) {
   std::string missed;
-  const auto look = [&missed](std::string_view name, const LatencyLimits& limits,
-                              const auto& seen_at) {
+  const double given_up = stats.measured().given_up, answered = stats.measured().requests;
+  const auto look = [&](std::string_view name, const LatencyLimits& limits, const auto& seen_at) {
     limits.each([&](double share, double limit) {
       const double seen = seen_at(share);
-      if (!missed.empty() || !(seen > limit) || !std::isfinite(seen)) return;
+      if (!missed.empty() || !(seen > limit)) return;
       const std::string which = share == kMeanShare ? "mean" : fmt::format("p{:.0f}", 100 * share);
-      missed = fmt::format("{}_{} is {:.3g} s, and {:g} s are allowed", name, which, seen, limit);
+      missed =
+          std::isfinite(seen)
+              ? fmt::format("{}_{} is {:.3g} s, and {:g} s are allowed", name, which, seen, limit)
+              : fmt::format(
+                    "{:.0f} of {:.0f} requests are refused, shed or failed, and count as "
+                    "later than {}_{}",
+                    given_up, given_up + answered, name, which);
     });
   };
-  const auto of = [given_up = stats.measured().given_up](Samples& samples) {
+  const auto of = [given_up](Samples& samples) {
     return [&samples, given_up](double share) { return limited_value(share, samples, given_up); };
   };
   look("ttft", slo.ttft, of(stats.ttft));
   look("tpot", slo.tpot, of(stats.tpot));
-  look("itl", slo.itl, [&stats](double share) {
-    if (stats.gap_count() <= 0) return 0.0;
-    return share == kMeanShare ? stats.gap_mean() : stats.gap_percentile(share);
-  });
+  look("itl", slo.itl, [&stats](double share) { return limited_gap(share, stats); });
   look("e2e", slo.e2e, of(stats.e2e));
   return missed;
 }

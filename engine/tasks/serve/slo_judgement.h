@@ -16,10 +16,11 @@ Latency latency_of(Samples& samples);
 // Of the gaps between tokens; no values where there are none.
 Latency gap_latency(const ServingStats& stats);
 
-// Whether every stated percentile was seen and is within its limit, and everybody was answered.
+// Whether every stated mean or percentile was seen and is within its limit. Requests that were given up (refused, shed or failed)
+// are later than any limit: a mean allows none of them, a percentile as many as it leaves out.
 bool meets(const Slo& slo, ServingStats& stats);
 
-// A limit that is missed, and by how much; empty where none is, or where only those who were given up miss it.
+// A limit that is missed, and by how much or by whom; empty where none is.
 std::string missed_limit(const Slo& slo, ServingStats& stats);
 
 // Whether there is a limit on a single latency.

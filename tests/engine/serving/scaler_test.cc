@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace engine {
 namespace {
 
@@ -66,6 +68,30 @@ TEST(Scaler, FollowsATimetable) {
   EXPECT_EQ(scaler.open(), 4u);
   run(scaler, 100, 1000);
   EXPECT_EQ(scaler.open(), 1u);
+}
+
+// Numbers count from their own second on, however seldom somebody would look at a load.
+TEST(Scaler, LooksAtATimetableWhenItChanges) {
+  ScalingSettings scaling = settings(ScalingPolicy::scheduled);
+  scaling.schedule = "0:3, 31:1, 44:3";
+  scaling.cold_start = Seconds{5};
+  for (const double interval : {0.1, 15.0, 1e6}) {
+    scaling.interval = Seconds{interval};
+    Scaler scaler;
+    scaler.reset(scaling, 3, 1);
+    run(scaler, 30.9, 0);
+    EXPECT_EQ(scaler.open(), 3u);
+    run(scaler, 31, 0);
+    EXPECT_EQ(scaler.open(), 1u);
+    for (const std::size_t replica : {1, 2}) scaler.switch_off(replica, 31);
+    run(scaler, 48.9, 0);
+    EXPECT_EQ(scaler.open(), 1u);
+    EXPECT_EQ(scaler.starts(), 2);
+    run(scaler, 49, 0);
+    EXPECT_EQ(scaler.open(), 3u);
+    EXPECT_DOUBLE_EQ(scaler.on_seconds(60), 60 + 2 * 31 + 2 * 16);
+    EXPECT_EQ(scaler.next(), std::numeric_limits<double>::infinity());
+  }
 }
 
 // A load that grows is met earlier by who looks ahead.

@@ -1,6 +1,10 @@
 // An axis that changes nothing is a mistake, unless some point of the sweep reads it.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <string>
+
+#include "tests/support/temporary_folder.h"
 #include "tests/sweep/sweep_fixture.h"
 
 namespace sweep {
@@ -281,6 +285,28 @@ TEST(InertAxes, AValueThatIsAnotherOneIsRefused) {
   EXPECT_EQ(said_of(training + schedules + "derive: {train.virtual_stages: \"2\"}\n"), "");
 }
 
+// A trace that is replayed has tenants and priorities of its own; and a timetable has times of its own.
+TEST(InertAxes, WhatIsRecordedIsNotStatedAgain) {
+  const tests::TemporaryFolder folder;
+  const std::string path = folder.path() / "trace.csv";
+  std::ofstream(path) << "arrival_s,prompt_tokens,output_tokens,tenant\n0,10,2,a\n1,10,2,b\n";
+  const std::string replayed =
+      base("task: serve, output.requests: true, load: {arrivals: trace, trace: " + path + "}");
+  for (const std::string field : {"load.tenants", "load.priorities"}) {
+    EXPECT_EQ(said_of(replayed + axis(field + ": [1, 3]")),
+              "toy.yaml:3:5: error: '" + field +
+                  "' changes nothing here: it counts only where load.arrivals is not trace\n"
+                  "  hint: remove the axis, or change what it depends on\n");
+  }
+  EXPECT_EQ(said_of(replayed + axis("serving.ordering: [fcfs, fair_share]")), "");
+  EXPECT_EQ(said_of(base("task: serve, serving: {replicas: 2, scaling: {policy: scheduled, "
+                         "schedule: '0:1, 9:2'}}") +
+                    axis("serving.scaling.interval: [1 s, 2 s]")),
+            "toy.yaml:3:5: error: 'serving.scaling.interval' changes nothing here: it counts only "
+            "where serving.scaling.policy is reactive or predictive\n"
+            "  hint: remove the axis, or change what it depends on\n");
+}
+
 // Orders of a queue whose requests are alike, tiers for prompts that nobody repeats, a latency without a link.
 TEST(InertAxes, WhatALoadGivesNoReasonForIsRefused) {
   const std::string served =
@@ -292,9 +318,11 @@ TEST(InertAxes, WhatALoadGivesNoReasonForIsRefused) {
                 "priority' is fcfs here: it differs only where load.priorities is above 1, or "
                 "there are load.classes or load.trace" +
                 hint);
-  EXPECT_EQ(
-      said_of(served + axis("serving.ordering: [fcfs, fair_share]")),
-      orders + "fair_share' is fcfs here: it differs only where load.tenants is above 1" + hint);
+  EXPECT_EQ(said_of(served + axis("serving.ordering: [fcfs, fair_share]")),
+            orders +
+                "fair_share' is fcfs here: it differs only where load.tenants is above 1, or "
+                "load.arrivals is trace" +
+                hint);
   const std::string prefixes = axis("serving.ordering: [fcfs, longest_prefix]");
   const std::string common =
       "prompts have something in common (load.turns or load.samples above 1, load.shared_prefix or "
