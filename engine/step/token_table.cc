@@ -156,7 +156,7 @@ std::int32_t TokenTable::add_node(Part part, std::int64_t place, std::int64_t po
 TokenTable::Spot TokenTable::spot(Part part, std::int64_t tokens) {
   Spot spot;
   // Attention of a prompt grows with its square: every length is a grid point of its own.
-  if (part == Part::prompt) {
+  if (part == Part::prompt || part == Part::prompt_attention) {
     spot.low = spot.high = node_at(part, tokens, tokens);
     return spot;
   }
