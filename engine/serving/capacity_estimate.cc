@@ -1,6 +1,9 @@
 #include "engine/serving/capacity_estimate.h"
 
 #include <algorithm>
+#include <vector>
+
+#include "engine/workload/shares.h"
 
 namespace engine {
 namespace {
@@ -32,8 +35,16 @@ CapacityEstimate capacity_estimate(const PoolSetup& pool, const TypicalWork& wor
 
   const std::int64_t window = context.shard.model->window;
   const auto whole = [](double x) { return std::max<std::int64_t>(1, std::int64_t(x + 0.5)); };
+  const std::vector<double> shares = summed_shares(work.adapters, work.adapter_skew);
+  // Answers to one prompt have its adapter; no batch has more than there are slots for.
+  const auto adapters = [&](double sequences, double answers) -> std::int64_t {
+    if (work.adapters == 0) return 0;
+    const double most = double(pool.adapters.slots > 0 ? pool.adapters.slots : work.adapters);
+    return whole(std::min(most, expected_different(shares, std::max(1.0, sequences / answers))));
+  };
   BatchShape decode;
   add_decode(decode, whole(estimate.batch), whole(work.prompt + work.output / 2), window);
+  decode.adapters = adapters(estimate.batch, work.answers);
   const std::int64_t middle = whole(work.prompt + work.output / 2);
   const double stages = double(context.shard.parallel.pp);
   // Seconds a token of one sequence takes with so many proposals, while other batches are in other stages.
@@ -44,7 +55,8 @@ CapacityEstimate capacity_estimate(const PoolSetup& pool, const TypicalWork& wor
     double step = step_time(verified, context, Phase::decode, nullptr).total().value;
     if (draft != nullptr) {
       Breakdown unused;
-      const DecodeRun run{.sequences = verified.decode_sequences, .context = middle};
+      const DecodeRun run{
+          .sequences = verified.decode_sequences, .context = middle, .adapters = verified.adapters};
       const double drafting = draft_time(*draft, run, unused).total().value;
       step = stages * stage_seconds(draft->place, stages, step + drafting, drafting);
     }
@@ -64,6 +76,7 @@ CapacityEstimate capacity_estimate(const PoolSetup& pool, const TypicalWork& wor
   add_prefill(prompt, together, whole(work.prompt / pieces),
               whole(work.prompt / 2 * (1 - 1 / pieces)), window);
   prompt.sampled = together;
+  prompt.adapters = adapters(double(together), 1);
   const Seconds read =
       step_time(prompt, context, Phase::prefill, nullptr).total() * (pieces / double(together));
   const double write = work.answers * std::max(0.0, work.output - 1) * each;

@@ -11,11 +11,13 @@ struct CapacityEstimate {
   double requests = 0;  // a second, all replicas
 };
 
-// Mean tokens of a prompt and of each answer to it, and how many answers there are.
+// Mean tokens of a prompt and of each answer to it, how many answers there are, and which adapters requests ask for.
 struct TypicalWork {
   double prompt = 1;
   double output = 1;
   double answers = 1;
+  std::int64_t adapters = 0;
+  double adapter_skew = 0;
 };
 
 // What a pool does of a request.

@@ -26,6 +26,7 @@ PoolConstants ServingSim::constants_of(std::size_t index) {
   common.pipeline = pool.lanes > 1;
   common.window = std::max(from.context.shard.model->window, from.window);
   common.state = from.state;
+  common.states = from.states;
   common.own_paces = from.own_paces;
   common.late_reading = from.late_reading;
   common.log = problem_->step_log;

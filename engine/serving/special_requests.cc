@@ -110,14 +110,20 @@ void ServingSim::expect_no_more(std::size_t index, std::int32_t slot) {
   note(index);
 }
 
-// Requests have left: those that waited for a place for their adapter may have one now, in the order in which they came.
+// Requests have left: those that waited for a place for their adapter may have one now, in the order in which they came. Whose
+// adapter comes for another goes on with it, and is not held up by those before it who want others.
 void ServingSim::find_room_for_adapters(std::size_t index) {
   AdapterCache& cache = adapters_[index];
-  std::size_t found = 0;
-  for (; found < cache.waiting.size(); ++found) {
-    const std::int32_t slot = cache.waiting[found];
+  std::size_t left = 0;
+  for (std::size_t i = 0; i < cache.waiting.size(); ++i) {
+    const std::int32_t slot = cache.waiting[i];
     const double ready = cache.need(replicas_[index].sequence(slot).adapter, now_);
-    if (ready == AdapterCache::kNoRoom) break;
+    if (ready == AdapterCache::kNoRoom) {
+      // Nobody waits whose adapter was there before: where the first finds no place, none of them does.
+      if (i == 0) return;
+      cache.waiting[left++] = slot;
+      continue;
+    }
     // One that is there already is there before anybody plans.
     if (ready <= now_ + kSameMoment) {
       take_awaited(index, slot);
@@ -125,7 +131,7 @@ void ServingSim::find_room_for_adapters(std::size_t index) {
       transfers_.start_from_below(ready, index, slot);
     }
   }
-  cache.waiting.erase(cache.waiting.begin(), cache.waiting.begin() + std::ptrdiff_t(found));
+  cache.waiting.resize(left);
 }
 
 // Its replica is known from the start.

@@ -239,13 +239,14 @@ void StepTable::count_decode(const DecodeLine& line, double steps, double contex
   attention_.use_overhang(number, joined, phase, keys);
 }
 
-[[gnu::always_inline]] inline void StepTable::run_prompts(const BatchShape& batch, Phase phase,
-                                                          KernelSums& kernels) {
+[[gnu::always_inline]] inline double StepTable::run_prompts(const BatchShape& batch, Phase phase,
+                                                            KernelSums& kernels) {
   // One prompt read from its start on is what most steps with prompts have, and lengths recur.
   const bool fresh = batch.prefill_kv_tokens == double(batch.prefill_tokens);
   if (fresh && batch.prefill_sequences == 1) {
     add(kernels, tokens_.use(Part::prompt, batch.prefill_tokens, phase));
-    return;
+    if (!context_->shard.overlapped_attention) return 0;
+    return tokens_.at(Part::prompt_attention, batch.prefill_tokens).time;
   }
   const auto shape = KnownPrompts::Shape::of(batch);
   const KnownPrompts::Known known = known_prompts_.at(shape, [&](KnownPrompts::Timed& timed) {
@@ -254,20 +255,25 @@ void StepTable::count_decode(const DecodeLine& line, double steps, double contex
     timed.sums = sums_of(device_time(ops, *context_, phase, &timed.rows));
   });
   add(kernels, known.sums);
-  for (const KernelRow& row : known.rows) prompt_rows_.add(row, phase, 1);
+  double attention = known.sums.time;
+  for (const KernelRow& row : known.rows) {
+    prompt_rows_.add(row, phase, 1);
+    if (!is_attention(row.family)) attention -= row.work.exposed().value;
+  }
+  return attention;
 }
 
+// Scans of prompts, and what devices that read one together exchange, are no part of such a kernel.
 void StepTable::run_overlapped(const BatchShape& batch, Phase phase, KernelSums& kernels) {
   KernelSums decodes, prompts;
   run_decodes(batch, phase, decodes);
-  run_prompts(batch, phase, prompts);
-  const double apart = decodes.time + prompts.time;
-  const double together = time_together(decodes.time, prompts.time);
+  const double attention = run_prompts(batch, phase, prompts);
+  const double hidden = decodes.time + attention - time_together(decodes.time, attention);
   decodes.add(prompts);
-  overlapped_ += apart - together;
-  kernels.time += together;
+  overlapped_ += hidden;
+  kernels.time += decodes.time - hidden;
   kernels.launches += decodes.launches;
-  kernels.saved.add(decodes.saved, apart > 0 ? together / apart : 1);
+  kernels.saved.add(decodes.saved, decodes.time > 0 ? 1 - hidden / decodes.time : 1);
 }
 
 // A step in which sequences have several new tokens, all of which need logits, and before which they were proposed.

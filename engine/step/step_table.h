@@ -337,7 +337,8 @@ class StepTable {
   }
   void run_overlapped(const BatchShape& batch, Phase phase, KernelSums& kernels);
   void run_decodes(const BatchShape& batch, Phase phase, KernelSums& kernels);
-  void run_prompts(const BatchShape& batch, Phase phase, KernelSums& kernels);
+  // Returns the seconds of attention among them, where that of decodes runs beside it.
+  double run_prompts(const BatchShape& batch, Phase phase, KernelSums& kernels);
   // Parts of the report.
   void count_decode_tokens();
   void save_decodes();

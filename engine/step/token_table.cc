@@ -49,7 +49,7 @@ Part part_of(const PlannedOp& op, Part wanted, bool lockstep) {
     case Grows::exchanged:
       return is_exchange(wanted) ? wanted : Part::exchange;
     case Grows::context:
-      return Part::prompt;
+      return wanted == Part::prompt_attention && is_attention(op.family) ? wanted : Part::prompt;
   }
   return Part::body;
 }
@@ -77,6 +77,7 @@ BatchShape batch_with(Part part, std::int64_t point, const ModelShard& shard) {
       batch.decode_sequences = point;
       break;
     case Part::prompt:
+    case Part::prompt_attention:
       add_prefill(batch, 1, point, 0, shard.model->window);
       break;
     case Part::decode_fullest:
@@ -120,7 +121,7 @@ void TokenTable::part_ops(Part part, std::int64_t point, OpList& ops) const {
   const ModelShard& shard = context_->shard;
   const BatchShape batch = batch_with(part, point, shard);
   OpList all;
-  if (part == Part::prompt) {
+  if (part == Part::prompt || part == Part::prompt_attention) {
     attention_ops(shard, batch, all);
   } else {
     token_ops(shard, batch, all);
@@ -155,7 +156,7 @@ std::int32_t TokenTable::add_node(Part part, std::int64_t place, std::int64_t po
 TokenTable::Spot TokenTable::spot(Part part, std::int64_t tokens) {
   Spot spot;
   // Attention of a prompt grows with its square: every length is a grid point of its own.
-  if (part == Part::prompt) {
+  if (part == Part::prompt || part == Part::prompt_attention) {
     spot.low = spot.high = node_at(part, tokens, tokens);
     return spot;
   }

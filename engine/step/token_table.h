@@ -17,7 +17,7 @@ class TokenTable {
   // with their experts, in steps with prompts and in others; attention of one prompt read from its start on. Where replicas
   // step together, apart from the first: shared experts, by the tokens of all; what runs beside an exchange; and, by the tokens
   // of all, how long an exchange lasts for the device whose experts are sent most, and how much of that is because it is, in
-  // steps with prompts and in others.
+  // steps with prompts and in others. The last is in the prompt's part already: attention without scans and exchanges.
   enum class Part : std::uint8_t {
     body,
     head,
@@ -31,6 +31,7 @@ class TokenTable {
     decode_fullest,
     fuller,
     decode_fuller,
+    prompt_attention,
   };
 
   // Nothing is counted. The context outlives the use; times stay, as it is no other than before.
@@ -69,7 +70,7 @@ class TokenTable {
   std::size_t rows() const { return rows_.size(); }
 
  private:
-  static constexpr std::size_t kParts = 12;
+  static constexpr std::size_t kParts = 13;
 
   struct Node {
     KernelSums sums;

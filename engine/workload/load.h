@@ -193,7 +193,8 @@ struct Load {
           "the n-th adapter is asked for in proportion to 1/n to this power; 0: all alike",
           non_negative);
     visit("images", self.images,
-          "images in each request, which the deployment encode turns into tokens of its prompt",
+          "images in each request, which the deployment encode turns into tokens of its prompt; "
+          "those of a session's history stay encoded, whatever of it is read again",
           between(0, 1000));
     visit("image_tokens", self.image_tokens,
           "tokens that an image adds to its prompt, besides those of load.lengths",

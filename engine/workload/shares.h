@@ -24,4 +24,14 @@ inline std::int64_t share_at(const std::vector<double>& sums, double u) {
   return std::min(found - sums.begin(), std::ptrdiff_t(sums.size()) - 1);
 }
 
+// How many different ones there are on average among so many, each drawn for itself.
+inline double expected_different(const std::vector<double>& sums, double draws) {
+  double different = 0, before = 0;
+  for (const double sum : sums) {
+    different += 1 - std::pow(1 - (sum - before) / sums.back(), draws);
+    before = sum;
+  }
+  return different;
+}
+
 }  // namespace engine

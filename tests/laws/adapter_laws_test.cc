@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 #include <string>
 
 #include "engine/evaluate.h"
 #include "engine/model/adapters.h"
 #include "engine/serving/replica/adapter_cache.h"
+#include "engine/workload/shares.h"
 #include "tests/support/toys.h"
 
 namespace engine {
@@ -315,6 +317,69 @@ TEST(ServedAdapters, AreLoadedAgainAfterAFailure) {
   EXPECT_LT(failing.adapter_hit_rate, steady.adapter_hit_rate);
   scenario.serving.stepping = true;
   EXPECT_NEAR(figures(scenario).e2e.value, failing.e2e.value, 1e-9 * failing.e2e.value);
+}
+
+// Everybody comes at once and there is one place: whoever wants the adapter that is loaded goes on with it, whoever came before. So
+// there are as many batches as adapters.
+TEST(ServedAdapters, WhoseAdapterIsLoadedDoesNotWaitForOthers) {
+  for (const std::int64_t adapters : {1, 2, 5}) {
+    Scenario scenario = served(adapters);
+    scenario.load.arrivals = ArrivalKind::closed;
+    scenario.load.clients = scenario.load.requests = 40;
+    scenario.load.measure = MeasureKind::whole;
+    scenario.output.requests = true;
+    scenario.serving.max_num_batched_tokens = 1 << 16;
+    scenario.serving.lora.slots = 1;
+    for (const bool stepping : {false, true}) {
+      scenario.serving.stepping = stepping;
+      const Outcome outcome = evaluate(scenario);
+      ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+      std::set<std::int64_t> ends;
+      for (const RequestRow& row : outcome.requests)
+        ends.insert(std::llround(row.finish.value * 1e9));
+      EXPECT_EQ(std::int64_t(ends.size()), adapters);
+    }
+  }
+}
+
+TEST(ServedAdapters, FewerSlotsNeverServeMore) {
+  double before = 0;
+  for (const std::int64_t slots : {1, 2, 3, 5, 7, 9, 10}) {
+    Scenario scenario = served(10);
+    scenario.load.arrivals = ArrivalKind::closed;
+    scenario.load.clients = 64;
+    scenario.load.measure = MeasureKind::whole;
+    scenario.serving.lora.slots = slots;
+    const double rate = figures(scenario).throughput.value;
+    EXPECT_GT(rate, before * 0.98) << slots;
+    before = rate;
+  }
+}
+
+TEST(Shares, HowManyDifferentOnesByHand) {
+  EXPECT_NEAR(expected_different(summed_shares(2, 0), 1), 1, 1e-12);
+  EXPECT_NEAR(expected_different(summed_shares(2, 0), 2), 1.5, 1e-12);
+  // 2/3 and 1/3: 1 - (1/3)^2 and 1 - (2/3)^2.
+  EXPECT_NEAR(expected_different(summed_shares(2, 1), 2), 13.0 / 9, 1e-12);
+  EXPECT_NEAR(expected_different(summed_shares(5, 1), 1e6), 5, 1e-9);
+}
+
+// A share of the throughput is one of a throughput with adapters: more of them leave less.
+TEST(ServedAdapters, AreInTheThroughputThatALoadIsAShareOf) {
+  const auto offered = [](std::int64_t adapters, double skew) {
+    Scenario scenario = served(adapters);
+    scenario.load.throughput_fraction = 0.6;
+    scenario.load.adapter_skew = skew;
+    const Metrics figure = figures(scenario);
+    return figure.offered.value;
+  };
+  double before = offered(0, 0);
+  for (const std::int64_t adapters : {1, 8, 64}) {
+    const double rate = offered(adapters, 0);
+    EXPECT_LT(rate, before * 0.99) << adapters;
+    before = rate;
+  }
+  EXPECT_GT(offered(64, 3), before);  // most ask for the first few
 }
 
 }  // namespace

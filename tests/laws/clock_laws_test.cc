@@ -152,7 +152,28 @@ TEST(ClockBySlo, WithoutALimitThereIsNothingToKeep) {
   Scenario scenario = clocked(ClockMode::slo, 1);
   scenario.slo = {};
   EXPECT_EQ(evaluate(scenario).reason,
-            "serving.clock.mode slo needs a limit of slo on tpot or itl to keep");
+            "serving.clock.mode slo needs a limit to keep: slo on tpot or itl, or tpot of a class "
+            "in load.classes");
+}
+
+// What is promised to a class holds as what is promised to all: any batch may have somebody of it.
+TEST(ClockBySlo, KeepsWhatIsPromisedToAClass) {
+  const double fast = figures(clocked(ClockMode::full, 1)).tpot_p99.value;
+  Scenario all = clocked(ClockMode::slo, fast * 1.3);
+  all.load.classes.high = {.share = 0.5};
+  Scenario by_class = all;
+  by_class.slo.tpot.p99 = Seconds{fast * 100};
+  const double loose = figures(by_class).clock_mean;
+  by_class.load.classes.high.tpot = Seconds{fast * 1.3};
+  const Metrics kept = figures(by_class);
+  EXPECT_EQ(kept.clock_mean, figures(all).clock_mean);
+  EXPECT_EQ(kept.tpot_p99, figures(all).tpot_p99);
+  EXPECT_GT(kept.clock_mean, loose);
+  // No other limit is needed; a class that nobody is of promises nothing.
+  by_class.slo = {};
+  EXPECT_EQ(figures(by_class).clock_mean, kept.clock_mean);
+  by_class.load.classes.high.share = 0;
+  EXPECT_EQ(evaluate(by_class).status, Status::infeasible);
 }
 
 }  // namespace

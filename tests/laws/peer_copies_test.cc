@@ -18,7 +18,7 @@ TierSetups tiers_of(const Device& device, const Calibration* calibration,
   const ModelShard shard = shard_of(scenario.model, scenario.parallel, scenario.quant);
   const StepContext context{device, fabric, shard, scenario.host, calibration};
   PoolSetup pool{.settings = scenario.serving, .context = context};
-  add_tiers(tiers, {.tokens = 1e6, .token_bytes = kTokenBytes}, pool);
+  add_tiers(tiers, {.tokens = 1e6, .token_bytes = kTokenBytes, .whole_bytes = kTokenBytes}, pool);
   return pool.tiers;
 }
 

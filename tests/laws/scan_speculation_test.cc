@@ -117,5 +117,27 @@ TEST(ScanSpeculation, ADraftKeepsItsStates) {
   EXPECT_DOUBLE_EQ(outcome_of(point).metrics.kv_cache.value, 8 * (both(1003) + 3 * both(0)));
 }
 
+// Twice as many clients as fit fill as much of the cache, however many states each of them has.
+TEST(ScanSpeculation, AllStatesOfASequenceAreInUse) {
+  double plain = 0;
+  for (const std::int64_t tokens : {0, 1, 3}) {
+    Scenario point = proposing(tokens);
+    point.step.context = 72;
+    const double fit = outcome_of(point).metrics.max_batch;
+    point.task = Task::serve;
+    point.serving.max_num_seqs = 4096;
+    point.load.arrivals = ArrivalKind::closed;
+    point.load.measure = MeasureKind::whole;
+    point.load.clients = std::int64_t(2 * fit);
+    point.load.requests = std::int64_t(6 * fit);
+    point.load.lengths = {.prompt = 32, .output = 40};
+    const Metrics served = outcome_of(point).metrics;
+    const double used = served.kv_use / (served.batch_mean / fit);
+    if (tokens == 0) plain = used;
+    EXPECT_NEAR(used / plain, 1, 0.02) << tokens;
+    EXPECT_LE(served.kv_use, served.kv_peak) << tokens;
+  }
+}
+
 }  // namespace
 }  // namespace engine

@@ -285,5 +285,19 @@ TEST(ServingImages, SayWhatTheyNeed) {
   EXPECT_EQ(evaluate(staged).status, Status::unsupported);
 }
 
+// A session sends its images again with every turn. They stay encoded, whether or not the prompts that have them are read again.
+TEST(ServingImages, HistoriesStayEncoded) {
+  for (const bool caching : {true, false}) {
+    Scenario scenario = with_images(2);
+    scenario.load.turns = 4;
+    scenario.serving.prefix_caching = caching;
+    const Metrics figures = sound(scenario).metrics;
+    Scenario once = with_images(2);
+    const Metrics single = sound(once).metrics;
+    EXPECT_NEAR(figures.encode_utilization * figures.makespan.value,
+                single.encode_utilization * single.makespan.value, 1e-9);
+  }
+}
+
 }  // namespace
 }  // namespace engine

@@ -195,5 +195,24 @@ TEST(ServingSessions, TheClosedFormEqualsStepping) {
   }
 }
 
+// Clients that fill half of the cache do so however many calls each makes at a time.
+TEST(ServingSessions, AShareOfTheCacheCountsAllCalls) {
+  for (const bool caching : {true, false}) {
+    for (const std::int64_t branches : {1, 2, 4}) {
+      Scenario scenario = agents();
+      scenario.load.arrivals = ArrivalKind::closed;
+      scenario.load.kv_fraction = 0.5;
+      scenario.load.branches = branches;
+      scenario.load.think_time = Seconds{0};
+      scenario.load.lengths = {.prompt = 100, .output = 40};
+      scenario.serving.kv_blocks = 4000;
+      scenario.serving.prefix_caching = caching;
+      const Outcome outcome = evaluate(scenario);
+      ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+      EXPECT_NEAR(outcome.metrics.kv_use, 0.5, 0.12) << branches << " " << caching;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace engine

@@ -348,5 +348,36 @@ TEST(Speculation, TheRowsAddUpToTheBusyTime) {
   }
 }
 
+// Where luck decides nothing, drawing it changes nothing that is held: not even of prompts and answers of a few tokens.
+TEST(Speculation, DrawsHoldWhatIsHeldWithoutThem) {
+  for (const char* acceptance : {"0", "1"}) {
+    for (const std::int64_t prompt : {1, 100}) {
+      Scenario scenario = speculative(SpeculationMethod::ngram, 3, acceptance);
+      scenario.task = Task::serve;
+      scenario.load.arrivals = ArrivalKind::closed;
+      scenario.load.clients = 3;
+      scenario.load.requests = 30;
+      scenario.load.lengths = {.prompt = prompt, .output = 9};
+      const double expected = sound(scenario).metrics.kv_use;
+      scenario.speculation.draws = AcceptanceDraws::drawn;
+      EXPECT_NEAR(sound(scenario).metrics.kv_use / expected, 1, 1e-9)
+          << acceptance << " " << prompt;
+    }
+  }
+}
+
+TEST(Speculation, NothingVerifiedHasNoMean) {
+  for (const AcceptanceDraws draws : {AcceptanceDraws::expected, AcceptanceDraws::drawn}) {
+    Scenario scenario = speculative(SpeculationMethod::ngram, 3, "0.5");
+    scenario.task = Task::serve;
+    scenario.load.requests = 30;
+    scenario.load.lengths = {.prompt = 50, .output = 1};
+    scenario.speculation.draws = draws;
+    EXPECT_TRUE(std::isnan(sound(scenario).metrics.accepted_tokens_per_step));
+    EXPECT_TRUE(std::isnan(sound(scenario).metrics.proposed_tokens_per_step));
+    EXPECT_EQ(sound(scenario).metrics.wasted_tokens, 0);
+  }
+}
+
 }  // namespace
 }  // namespace engine

@@ -63,7 +63,7 @@ struct Fleet {
     if (change_readers) change_readers(readers);
     PoolSetup writing = lab.pool();
     writing.pace = beside_state(pace);
-    writing.state = state_tokens();
+    writing.state = writing.states = state_tokens();
     writing.tiers = below;
     writing.turns = turns;
     writing.slower = slower;
@@ -95,6 +95,7 @@ struct Fleet {
                        .longest = lab.made.scenario.model.max_context,
                        .pace = beside_state({}),
                        .state = state_tokens(),
+                       .states = state_tokens(),
                        .role = DeploymentRole::prefill});
     }
     pools.back().encode_seconds = encode_seconds;

@@ -185,7 +185,7 @@ void Lane::start_stretch(double now) {
 // Blocks that several sequences share hold their tokens once. Of a pipeline's lanes none knows for how long the others
 // shared what, nor who came from elsewhere meanwhile. States are everybody's own.
 double Lane::held_with_states(double token_seconds, double seconds) const {
-  const double states = seconds * double(running().count) * double(replica_->common->state);
+  const double states = seconds * double(running().count) * double(replica_->common->states);
   if (replica_->common->lanes > 1 || replica_->common->carries) return token_seconds + states;
   const double once_more = replica_->pool.tokens_saved_by_sharing();
   return std::max(0.0, token_seconds - seconds * once_more) + states;
@@ -276,7 +276,7 @@ void Lane::run_step(const BatchShape& batch, double seconds) { take_time(batch, 
                      .batch = batch});
   }
   common.sums->ran(1, seconds, double(step_decodes_) + double(chunks_.size()));
-  count_held_in_step(seconds);
+  count_held_in_step(seconds, step_decodes_ * running().next_tokens - step_tokens_);
   common.sums->adapter_steps += double(batch.adapters);
   if (step_decodes_ > 0) add_gaps(seconds);
 }

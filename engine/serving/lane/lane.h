@@ -211,14 +211,15 @@ class alignas(64) Lane {
   double end_of_work() const { return takes_blocks_next() ? stretch_.end() : end_; }
   // KV tokens that those that run held for `seconds`: each its own.
   void count_held(double token_seconds, double seconds) {
-    const bool plain = replica_->common->state == 0 && !replica_->pool.shares();
+    const bool plain = replica_->common->states == 0 && !replica_->pool.shares();
     replica_->common->sums->kv_token_seconds +=
         plain ? token_seconds : held_with_states(token_seconds, seconds);
   }
-  // In a step of so many seconds, or while nobody steps.
-  void count_held_in_step(double seconds) {
+  // In a step of so many seconds, or while nobody steps. `taken_off`: tokens by which contexts are lower already, as those that
+  // draw are taken to fall behind a lane that is yet to make them.
+  void count_held_in_step(double seconds, std::int64_t taken_off = 0) {
     if (!replica_->common->counts_room) return;
-    const double held = sequences_.set.contexts() - double(running().decoding) +
+    const double held = sequences_.set.contexts() + double(taken_off) - double(running().decoding) +
                         double(sequences_.set.prompt_tokens());
     count_held(held * seconds, seconds);
   }

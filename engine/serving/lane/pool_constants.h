@@ -52,7 +52,7 @@ struct PoolConstants : PolicyConstants {
   BlockFilling blocks;
   double front_end_seconds = 0;               // of a token; 0: clients have tokens at once
   std::int64_t window = 0;                    // 0: no sliding window
-  std::int64_t state = 0;                     // of a sequence, in tokens, as in PoolSetup
+  std::int64_t state = 0, states = 0;         // of scans, in tokens, as in PoolSetup
   const SequencePaces* own_paces = nullptr;   // as in PoolSetup
   const LateReading* late_reading = nullptr;  // likewise
   StepLog* log = nullptr;                     // where work is written down; null: nowhere

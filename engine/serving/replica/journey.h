@@ -46,7 +46,8 @@ struct PoolSetup {
   AdapterCache::Setup adapters = {.slots = 0};  // no slots: all that are asked for are there
   std::int64_t longest = 1;                     // tokens of the longest sequence
   Pace pace = {};
-  std::int64_t state = 0;  // what a sequence keeps whatever its length, as so many tokens
+  std::int64_t state = 0;   // what a prefix keeps whatever its length, as so many tokens
+  std::int64_t states = 0;  // and a sequence, which has one for every token that may not hold
   double expected = 0;  // tokens that a step makes of a sequence on average; 0: as the pace has it
   const DraftStep* draft = nullptr;  // who proposes tokens that the pace counts on; null: nobody
   DeploymentRole role = DeploymentRole::main;

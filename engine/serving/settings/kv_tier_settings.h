@@ -62,7 +62,8 @@ struct KvTierSettings {
         any_value);
     visit("peer", self.peer,
           "memory of other devices that a replica may use for KV caches of prefixes, asked before "
-          "its host's",
+          "its host's; in a stated cluster no more than the other devices of its nodes have; their "
+          "rent is in no price",
           non_negative_or("none"));
     visit("peer_bandwidth", self.peer_bandwidth,
           "bandwidth of each device from its peers; auto: what large sends between two devices "

@@ -11,12 +11,32 @@
 
 namespace engine {
 
+namespace {
+
+// KV of a sequence as one device would have it that is a replica by itself: devices beyond the KV heads, and all that share a
+// latent, have copies of one another's.
+double kv_kept_once(const ModelShard& shard, double context) {
+  ModelShard alone = shard;
+  alone.parallel = {};
+  alone.kv_heads = shard.model->kv_heads;
+  alone.shared_prompts.devices = 1;
+  return kv_bytes(alone, context).value;
+}
+
+}  // namespace
+
 TokenRoom set_state_aside(KvRoom room, const Deployed& deployed) {
   const double states = deployed.kv_of(0).value;
-  if (states <= 0) {
-    return {.tokens = room.tokens, .token_bytes = kv_bytes(deployed.shard, 1).value};
-  }
   const double whole = deployed.kv_of(room.context).value;
+  if (states <= 0) {
+    double once = kv_kept_once(deployed.shard, room.context);
+    if (deployed.guest.shard != nullptr) {
+      once += kv_kept_once(*deployed.guest.shard, room.context);
+    }
+    return {.tokens = room.tokens,
+            .token_bytes = whole / room.context,
+            .whole_bytes = once / room.context};
+  }
   const double size = double(deployed.spec->serving.block_size);
   const double left = room.tokens / room.context * whole;
   // Where nothing attends tokens keep nothing: as good as nothing, so that blocks can be counted.
@@ -24,8 +44,10 @@ TokenRoom set_state_aside(KvRoom room, const Deployed& deployed) {
   const auto in_blocks = [&](double bytes) {
     return std::int64_t(std::ceil(bytes / per_token / size) * size);
   };
+  // States, of which no device has a copy, count as so many tokens in tiers, too: a token counts there as on all devices.
   return {.tokens = left / per_token,
           .token_bytes = per_token,
+          .whole_bytes = per_token * double(deployed.shard.parallel.devices_of_replica()),
           .states = in_blocks(states),
           .state = in_blocks(states / double(deployed.states))};
 }
@@ -68,9 +90,7 @@ TierSetup way_up(MessageLine copies, BytesPerSecond stated, double token_bytes,
 }  // namespace
 
 void add_tiers(const KvTierSettings& tiers, const TokenRoom& room, PoolSetup& pool) {
-  const ModelShard& shard = pool.context.shard;
-  const double per_device = room.token_bytes;
-  const double per_token = per_device * double(shard.parallel.devices_of_replica());
+  const double per_device = room.token_bytes, per_token = room.whole_bytes;
   const double per_block = per_token * double(pool.settings.block_size);
   // Where a state counts as many blocks, so many more fit.
   const double most = kMostBlocks * (pool.state > 0 ? 1e3 : 1);
@@ -102,6 +122,23 @@ void add_tiers(const KvTierSettings& tiers, const TokenRoom& room, PoolSetup& po
                            .latency = tiers.store_latency.value,
                            .seconds_per_token_alone =
                                tiers.store_link.value > 0 ? per_token / tiers.store_link.value : 0};
+}
+
+std::optional<Refusal> peers_problem(const Deployed& deployed, const PoolSetup& pool) {
+  const Cluster& cluster = deployed.spec->cluster;
+  const bool stated = cluster.devices_per_node > 0 || cluster.nodes > 0 ||
+                      cluster.scale_up.topology != Topology::none;
+  if (!stated || pool.tiers[std::size_t(TierName::peer)].blocks == 0) return std::nullopt;
+  const std::int64_t own = deployed.shard.parallel.devices_of_replica();
+  const std::int64_t node = deployed.fabric.devices_per_node;
+  const std::int64_t others = (own + node - 1) / node * node - own;
+  const Bytes asked = pool.settings.tiers.peer;
+  const Bytes there = deployed.spec->device.memory_capacity * double(others);
+  if (asked <= there) return std::nullopt;
+  return Refusal{ReasonClass::memory,
+                 fmt::format("serving.tiers.peer is {}, and the {} other devices of a replica's "
+                             "nodes have {}",
+                             in_gb(asked), others, in_gb(there))};
 }
 
 namespace {

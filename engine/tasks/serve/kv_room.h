@@ -22,7 +22,8 @@ struct KvRoom {
 // it never makes.
 struct TokenRoom {
   double tokens = 0;        // there is room for when states are counted by themselves,
-  double token_bytes = 0;   // and what each of them takes on a device
+  double token_bytes = 0;   // and what each of them takes on a device,
+  double whole_bytes = 0;   // or in one memory for the whole replica, every head once
   std::int64_t states = 0;  // of a sequence, in tokens, whole blocks of them
   std::int64_t state = 0;   // one of them: what a cached prefix has
 };
@@ -32,8 +33,11 @@ TokenRoom set_state_aside(KvRoom room, const Deployed& deployed);
 Pace beside_states(Pace pace, std::int64_t states);
 
 // Tiers below the cache. Each device loads its share of the KV cache from peers and from the host over its own links; a disk is
-// the replica's, a store everybody's.
+// the replica's, a store everybody's. What several devices have of a token lies there once.
 void add_tiers(const KvTierSettings& tiers, const TokenRoom& room, PoolSetup& pool);
+
+// Why there is not so much memory of peers: where a cluster is stated, a node has so many other devices and no more.
+std::optional<Refusal> peers_problem(const Deployed& deployed, const PoolSetup& pool);
 
 // Why a replica cannot have its blocks. A stated number may exceed the share of the memory that the engine is to fill, as engines
 // let it, but not the memory itself.

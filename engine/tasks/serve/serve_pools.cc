@@ -31,6 +31,7 @@ PoolSetup pool_of(const Deployed& deployed, const StepContext& context, KvRoom r
   const TokenRoom fit = set_state_aside(room, deployed);
   pool.pace = beside_states(pool.pace, fit.states);
   pool.state = fit.state;
+  pool.states = fit.states;
   const double blocks = std::min(fit.tokens / double(serving.block_size), kMostBlocks);
   pool.kv_blocks = serving.kv_blocks > 0 ? serving.kv_blocks : std::int64_t(blocks);
   // Nothing goes below that nobody can ask for.
@@ -67,10 +68,15 @@ SequencePaces own_paces(const Draft& draft, bool drawn) {
   return paces;
 }
 
-// The tightest limit on the time between two tokens.
+// The tightest limit on the time between two tokens, of all or of a class: any batch may have somebody of it.
 double token_limit(const Scenario& scenario) {
   const Slo slo = tighter_of(scenario.slo, scenario.capacity.slo);
-  return std::min(request_limit(slo.tpot), request_limit(slo.itl)).value;
+  Seconds limit = std::min(request_limit(slo.tpot), request_limit(slo.itl));
+  const LoadClasses& classes = scenario.load.classes;
+  for (const LoadClass* one : {&classes.high, &classes.low}) {
+    if (one->share > 0 && one->tpot.value > 0) limit = std::min(limit, one->tpot);
+  }
+  return limit.value;
 }
 
 ClockChoice clock_of(const Scenario& scenario) {
@@ -85,7 +91,8 @@ std::optional<Refusal> clock_refusal(const Scenario& scenario) {
   const bool unlimited = !(token_limit(scenario) < kNever);
   if (scenario.serving.clock.mode == ClockMode::full || !unlimited) return std::nullopt;
   return Refusal{ReasonClass::slo,
-                 "serving.clock.mode slo needs a limit of slo on tpot or itl to keep"};
+                 "serving.clock.mode slo needs a limit to keep: slo on tpot or itl, or tpot of a "
+                 "class in load.classes"};
 }
 
 std::optional<Refusal> scaling_refusal(const ServingSettings& serving) {
@@ -213,6 +220,7 @@ void ServePools::price_draft_reading(const TypicalRequest& typical) {
 std::optional<Refusal> ServePools::complete(const TypicalRequest& typical) {
   const MemoryDemand demand = engine_demand(point_.scenario.serving, typical);
   if (auto problem = blocks_problem(point_.main, demand, main())) return problem;
+  if (auto problem = peers_problem(point_.main, main())) return problem;
   if (auto problem = engine_problem(main().settings)) return problem;
   if (auto problem = specialised_refusal(point_)) return problem;
   if (auto problem = clock_refusal(point_.scenario)) return problem;
@@ -278,6 +286,8 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   }
   if (auto problem = blocks_problem(readers_, demand, pools_[1]))
     return in_role("prefill", std::move(*problem));
+  if (auto problem = peers_problem(readers_, pools_[1]))
+    return in_role("prefill", std::move(*problem));
   if (auto problem = engine_problem(on.serving)) return in_role("prefill", std::move(*problem));
   if (auto problem = lockstep_refusal(on)) return in_role("prefill", std::move(*problem));
 
@@ -316,7 +326,12 @@ double ServePools::settling() const {
 }
 
 CapacityEstimate ServePools::capacity(const TypicalRequest& typical) const {
-  const TypicalWork work{typical.prompt, typical.output, double(point_.scenario.load.samples)};
+  const Load& load = point_.scenario.load;
+  const TypicalWork work{.prompt = typical.prompt,
+                         .output = typical.output,
+                         .answers = double(load.samples),
+                         .adapters = load.adapters,
+                         .adapter_skew = load.adapter_skew};
   CapacityEstimate estimate =
       capacity_estimate(main(), work, pools_.size() == 1 ? Duty::both : Duty::writes);
   if (pools_.size() > 1) {

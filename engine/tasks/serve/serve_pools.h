@@ -19,6 +19,7 @@ namespace engine {
 struct TypicalRequest {
   double prompt = 1;
   double output = 1;
+  double history = 0;  // of the prompt, what calls of a turn find of their session
 };
 
 // The largest step and the least memory that an engine with these settings may need.

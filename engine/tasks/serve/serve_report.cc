@@ -216,6 +216,10 @@ void report_drafts(const ServePools& pools, ServingSim& sim, Metrics& metrics) {
                       .proposing = Seconds{sums.proposing},
                       .decoding = Seconds{sums.seconds}},
                      metrics);
+  // Nobody verified anything: every answer was one token.
+  if (sums.sequence_steps <= 0) {
+    metrics.accepted_tokens_per_step = metrics.proposed_tokens_per_step = kNoValue;
+  }
 }
 
 // Where all of a run is measured, its last answers come after its last arrival, and a run that is stopped never answers

@@ -118,14 +118,30 @@ TypicalRequest typical_request(const Scenario& scenario, const Resources& resour
   // Each turn re-sends the ones before it.
   const double before = double(load.turns - 1) / 2;
   if (load.branches == 1) {
-    return {mean.prompt + before * (mean.prompt + mean.output), mean.output};
+    const double history = before * (mean.prompt + mean.output);
+    return {mean.prompt + history, mean.output, history};
   }
   // A turn adds a prompt and the answers of all its calls, and every call of the next one re-sends them.
   const double turn = mean.prompt + mean.output * double(load.branches);
   const double later =
       double(load.turns - 1) * (mean.prompt + mean.output) + turn * before * double(load.turns - 2);
-  const double history = double(load.branches) * later / double(load.calls_of_session());
-  return {mean.prompt + history, mean.output};
+  const double each = double(load.branches) / double(load.calls_of_session());
+  // What the other calls of the turn before answered is new to each.
+  const double unread =
+      mean.output * double(load.branches - 1) * double(std::max<std::int64_t>(0, load.turns - 2));
+  return {mean.prompt + each * later, mean.output, each * (later - unread)};
+}
+
+// KV tokens that a client of a closed loop has in the cache while it waits. Its calls of a turn hold what they find of their history
+// together, where prefixes are cached.
+double held_by_client(const Scenario& scenario, const PoolSetup& pool,
+                      const TypicalRequest& typical) {
+  const Load& load = scenario.load;
+  const double calls = double(load.calls_of_session()) / double(load.turns);
+  const double states = double(pool.state * pool.pace.queries);
+  const double written = double(load.samples) * (typical.output / 2 + states);
+  const double together = scenario.serving.prefix_caching ? double(load.branches) : 1;
+  return calls * (typical.prompt - typical.history + written + typical.history / together);
 }
 
 LoadLevel level_of(const Setting& setting, const TypicalRequest& typical) {
@@ -139,9 +155,8 @@ LoadLevel level_of(const Setting& setting, const TypicalRequest& typical) {
     const PoolSetup& pool = setting.pools.main();
     const double tokens =
         double(pool.kv_blocks) * double(pool.replicas) * double(pool.settings.block_size);
-    const double states = double(pool.state * pool.pace.queries);
-    const double written = double(load.samples) * (typical.output / 2 + states);
-    const double clients = load.kv_fraction * tokens / (typical.prompt + written);
+    const double held = held_by_client(setting.scenario, pool, typical);
+    const double clients = load.kv_fraction * tokens / held;
     level.clients = std::int64_t(std::clamp(clients, 1.0, kMostCount));
   }
   return level;

@@ -7,6 +7,8 @@
 
 #include "engine/deploy.h"
 #include "engine/evaluate.h"
+#include "engine/step/together.h"
+#include "tests/support/hybrid_toy.h"
 #include "tests/support/random_load.h"
 #include "tests/support/toys.h"
 
@@ -95,6 +97,41 @@ TEST(StepTable, AGapFollowsEveryKernelOfADecode) {
   }
   EXPECT_GT(gaps, 0);
   EXPECT_EQ(gaps, kernels);
+}
+
+// Attention of decodes hides some of that of prompts, or the other way round; scans of a hybrid stay as they are.
+TEST(StepTable, OverlappedAttentionHidesAttentionAlone) {
+  const Scenario scenario = toys::hybrid();
+  const Fabric fabric = fabric_of(scenario.cluster, scenario.device);
+  ModelShard shard = shard_of(scenario.model, scenario.parallel, scenario.quant);
+  const StepContext context{scenario.device, fabric, shard, scenario.host};
+  const auto attention = [&](const BatchShape& batch) {
+    OpList all, wanted;
+    attention_ops(shard, batch, all);
+    for (const PlannedOp& op : all) {
+      if (is_attention(op.family)) wanted.add(op);
+    }
+    return device_time(wanted, context, Phase::mixed, nullptr).total().value;
+  };
+  for (const std::int64_t before : {0, 1024, 16384}) {
+    for (const std::int64_t decodes : {1, 32, 256}) {
+      BatchShape prompts, writing;
+      add_prefill(prompts, 1, 1024, before, shard.model->window);
+      add_decode(writing, decodes, 4096, shard.model->window);
+      BatchShape batch = writing;
+      add_prefill(batch, 1, 1024, before, shard.model->window);
+      const double one = attention(prompts), other = attention(writing);
+      StepTable table;
+      shard.overlapped_attention = false;
+      table.reset(context);
+      const double apart = table.run_mixed(batch);
+      shard.overlapped_attention = true;
+      table.reset(context);
+      const double together = table.run_mixed(batch);
+      EXPECT_NEAR(apart - together, one + other - time_together(one, other), 1e-3 * (one + other))
+          << before << " " << decodes;
+    }
+  }
 }
 
 }  // namespace
