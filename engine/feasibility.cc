@@ -21,13 +21,26 @@ Problem split_problem(const Deployment& deployment) {
   return Refusal{ReasonClass::divisibility, std::move(*problem)};
 }
 
+// Formats may be those that the model is published in, which nobody wrote.
+std::string wider_inputs(const Deployment& deployment) {
+  const Quantization& quant = deployment.quant;
+  const bool narrow = bytes_of(quant.weights) < 2 && bytes_of(quant.activations) < 2;
+  if (!narrow) return "";
+  for (const Dtype wide : {Dtype::bf16, Dtype::fp16}) {
+    if (matrix_peak(deployment.device, wide).value > 0) {
+      return fmt::format("; quant.activations: {} runs these weights", name_of(wide));
+    }
+  }
+  return "";
+}
+
 Problem format_problem(const Deployment& deployment) {
   const Device& device = deployment.device;
   const Dtype dtype = compute_dtype(deployment.quant.weights, deployment.quant.activations);
   if (matrix_peak(device, dtype).value <= 0) {
     return Refusal{ReasonClass::format,
-                   fmt::format("the device has no {0} matrix arithmetic (device.peak.{0} is 0)",
-                               name_of(dtype))};
+                   fmt::format("the device has no {0} matrix arithmetic (device.peak.{0} is 0){1}",
+                               name_of(dtype), wider_inputs(deployment))};
   }
   if (is_microscaled(deployment.quant) && matrix_peak(device, Dtype::fp4).value <= 0) {
     return Refusal{

@@ -175,7 +175,10 @@ TEST(Evaluate, AFormatTheDeviceLacksIsInfeasible) {
   Scenario scenario = toys::scenario();
   scenario.quant.weights = scenario.quant.activations = Dtype::fp4;
   EXPECT_EQ(evaluate(scenario).reason,
-            "the device has no fp4 matrix arithmetic (device.peak.fp4 is 0)");
+            "the device has no fp4 matrix arithmetic (device.peak.fp4 is 0); quant.activations: "
+            "bf16 runs these weights");
+  scenario.quant.activations = Dtype::bf16;
+  EXPECT_EQ(evaluate(scenario).status, Status::ok);
 }
 
 TEST(Evaluate, MoreDevicesThanTheClusterHasAreInfeasible) {
