@@ -138,8 +138,8 @@ double held_by_client(const Scenario& scenario, const PoolSetup& pool,
                       const TypicalRequest& typical) {
   const Load& load = scenario.load;
   const double calls = double(load.calls_of_session()) / double(load.turns);
-  const double states = double(pool.state * pool.pace.queries);
-  const double written = double(load.samples) * (typical.output / 2 + states);
+  const double written =
+      double(load.samples) * (typical.output / 2 + double(pool.state * pool.pace.queries));
   const double together = scenario.serving.prefix_caching ? double(load.branches) : 1;
   return calls * (typical.prompt - typical.history + written + typical.history / together);
 }
@@ -155,8 +155,8 @@ LoadLevel level_of(const Setting& setting, const TypicalRequest& typical) {
     const PoolSetup& pool = setting.pools.main();
     const double tokens =
         double(pool.kv_blocks) * double(pool.replicas) * double(pool.settings.block_size);
-    const double held = held_by_client(setting.scenario, pool, typical);
-    const double clients = load.kv_fraction * tokens / held;
+    const double clients =
+        load.kv_fraction * tokens / held_by_client(setting.scenario, pool, typical);
     level.clients = std::int64_t(std::clamp(clients, 1.0, kMostCount));
   }
   return level;
@@ -173,10 +173,9 @@ RateTrial trial_of(double rate, const Slo& slo, std::size_t pools, ServingSim& s
   const bool undecided = verdict.saturation == Saturation::undecided;
   RateTrial trial{.rate = rate};
   trial.holds = meets(slo, sim.stats()) && verdict.saturation != Saturation::overloaded;
-  // What misses a limit beyond doubt does so whether or not it would keep up.
-  trial.told = !undecided || (!trial.holds && verdict.slo.missed);
-  // Between failures a fleet holds more than it does in the long run.
-  trial.told = trial.told && failures_are_known(sim, pools);
+  // What misses a limit beyond doubt does so whether or not it would keep up. Between failures a fleet holds more than in the end.
+  trial.told =
+      failures_are_known(sim, pools) && (!undecided || (!trial.holds && verdict.slo.missed));
   return trial;
 }
 
