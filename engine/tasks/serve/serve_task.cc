@@ -203,11 +203,9 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
                    "capacity.slo searches over load.rate, which load.arrivals: " +
                        std::string(name_of(load.arrivals)) + " does not have"};
   }
-  double lowest_unseen = kNever;
-  std::string unseen;
   std::vector<RateTrial> trials;
-  double lowest = kNever;
-  std::string missed;  // at the lowest rate
+  double lowest = kNever, lowest_unseen = kNever;
+  std::string missed, unseen;  // there, and why
   const double guess = setting.capacity.requests / double(load.calls_of_session());
   const CapacityResult found = highest_rate(guess, scenario.capacity.tolerance, [&](double rate) {
     const LoadLevel tried{.rate = rate};
