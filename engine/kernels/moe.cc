@@ -255,8 +255,9 @@ KernelTime unmeasured_experts(const Moe& op, const Device& device, const Calibra
   // Either way weights are expanded beside the arithmetic of many tokens, which fewer bytes do not shorten.
   const double rate = instruction_rate(device, device_rates(device), op, format);
   const double lost = rows_of_a_tile(kLargestTile, set.fit) / kLargestTile;
-  const double arithmetic = faster.flops.value * lost / (rate * set.fit.compute_share);
-  take_at_least(faster.launch + Seconds{arithmetic * 1e-6}, faster);
+  const Seconds arithmetic{faster.flops.value * lost / (rate * set.fit.compute_share) * 1e-6};
+  faster.compute = std::max(faster.compute, arithmetic);
+  take_at_least(faster.launch + arithmetic, faster);
   return faster;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -195,6 +196,33 @@ TEST(UnmeasuredShapes, MoreNodesAreNeverFaster) {
           before = time;
         }
       }
+    }
+  }
+}
+
+// Arithmetic that nobody measured is the same however fast weights arrive, and draws no more power beside a faster memory.
+TEST(UnmeasuredShapes, ExpertsWithNarrowWeightsAreNeverSlowerBesideAFasterMemory) {
+  for (Device device : fitted_devices()) {
+    for (const double tokens : {1.0, 100.0, 900.0, 8000.0}) {
+      const Moe op{.tokens = tokens,
+                   .hidden = 4096,
+                   .intermediate = 14336,
+                   .top_k = 2,
+                   .experts = 8,
+                   .local_experts = 8,
+                   .weights = Dtype::int4,
+                   .activations = Dtype::bf16,
+                   .group = 128};
+      const BytesPerSecond own = device.memory_bandwidth;
+      double before = std::numeric_limits<double>::infinity();
+      for (const double faster : {1.0, 2.0, 4.0, 16.0}) {
+        device.memory_bandwidth = own * faster;
+        const KernelTime time = kernel_time(Family::moe, op, device, &toys::transfer());
+        EXPECT_LE(time.total().value, before * (1 + 1e-9))
+            << device.name << ", " << tokens << " tokens, memory " << faster << " times as fast";
+        before = time.total().value;
+      }
+      device.memory_bandwidth = own;
     }
   }
 }
