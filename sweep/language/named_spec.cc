@@ -3,8 +3,11 @@
 #include <utility>
 
 #include "engine/model/model_spec.h"
+#include "sweep/language/companion_writer.h"
 #include "sweep/language/load_spec.h"
 #include "sweep/language/parse_quantity.h"
+#include "sweep/language/published_formats.h"
+#include "sweep/language/read_fields.h"
 #include "sweep/language/sweep_spec.h"
 #include "sweep/language/yaml_file.h"
 #include "sweep/space/sampled_value.h"
@@ -23,6 +26,13 @@ engine::Result<NamedSpec> read_named(const Library& library, std::string_view li
     NamedSpec spec{.section = section.path};
     for (const Edit& edit : named_spec(section, node, library_name, reading)) {
       apply(edit, spec.scenario);
+    }
+    if (library_name == "models") {
+      const auto& quant = table.sections[std::size_t(table.find_section("quant"))];
+      const Node formats = map_of(formats_of_model(node, reading), node.where);
+      for (const Edit& edit : merged(read_section(quant, formats, "quant", reading))) {
+        apply(edit, spec.scenario);
+      }
     }
     if (!reading.mistakes.empty()) return std::move(reading.mistakes).finish();
     return spec;

@@ -151,6 +151,11 @@ class Formats : public Companion {
 
 }  // namespace
 
+std::vector<NodeEntry> formats_of_model(const Node& name, Reading& reading) {
+  Fields all_count;
+  return Formats(Pass::write, all_count, {}, reading).of(name).value_or(Entries{});
+}
+
 // Hands `write` a writer for each deployment whose formats are not stated: first to look whether any model has its own, on what is
 // forgotten again, and then, where one has, to write. Whether anything was to be written.
 template <class Write>

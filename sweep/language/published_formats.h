@@ -14,6 +14,9 @@
 
 namespace sweep {
 
+// Formats that the file of a named model says, or those of what it is made from, as fields of `quant`.
+std::vector<NodeEntry> formats_of_model(const Node& name, Reading& reading);
+
 class PublishedFormats {
  public:
   explicit PublishedFormats(Reading& reading) : reading_(reading) {}

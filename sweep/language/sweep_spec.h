@@ -51,7 +51,7 @@ engine::Result<SweepSpec> read_sweep_text(std::string_view text, const std::stri
 // What goes into run.yaml.
 inline const std::string& resolved_yaml(const SweepSpec& spec) { return spec.resolved; }
 
-// One named spec ("devices", "h100-sxm") in a scenario of its own.
+// One named spec ("devices", "h100-sxm") in a scenario of its own; a model with the formats it is published in.
 struct NamedSpec {
   std::string section;  // the path it fills: "device"
   engine::Scenario scenario;

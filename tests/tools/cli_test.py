@@ -209,6 +209,20 @@ axes:
                     result = llmsweep("show", f"{library}/{name}")
                     self.assertEqual(result.returncode, 0, result.stderr)
 
+    def test_a_model_that_is_shown_can_be_read_again(self):
+        """With the formats it is published in: a copy without them would be another model."""
+        models = self.home / "specs" / "models"
+        models.mkdir(parents=True)
+        for name, weights in (("gpt-oss-120b", "fp4"), ("deepseek-v3", "fp8"), ("llama-3.1-8b", None)):
+            with self.subTest(model=name):
+                shown = llmsweep("show", f"models/{name}").stdout
+                self.assertEqual(weights is not None, "quant:" in shown, shown)
+                if weights:
+                    self.assertIn(f"weights: {weights}", shown)
+                (models / f"{name}-copy.yaml").write_text(shown)
+                again = llmsweep("show", f"models/{name}-copy", env={**os.environ, "LLMSWEEP_SPECS": str(self.home / "specs")}).stdout
+                self.assertEqual(shown.splitlines()[1:], again.splitlines()[1:])
+
     def test_library_is_as_large_as_promised(self):
         self.assertGreaterEqual(len(llmsweep("list", "devices", "--names").stdout.split()), 30)
         self.assertGreaterEqual(len(llmsweep("list", "models", "--names").stdout.split()), 30)

@@ -39,6 +39,13 @@ std::vector<std::string> all_names(const sweep::Library& library) {
   return names;
 }
 
+// The formats a model is published in, as its file says them; nothing where they are those of any model.
+std::string formats_yaml(const engine::Quantization& quant) {
+  engine::Scenario only_formats;
+  only_formats.quant = quant;
+  return sweep::fields_yaml(only_formats, nullptr, sweep::LeavesToWrite::all_but_defaults);
+}
+
 engine::Result<std::string> resolved(const sweep::Library& library, const Place& place,
                                      const std::filesystem::path& file) {
   if (std::ranges::find(sweep::kSweepFolders, place.library) != sweep::kSweepFolders.end()) {
@@ -50,8 +57,10 @@ engine::Result<std::string> resolved(const sweep::Library& library, const Place&
   if (!spec) return spec.mistakes();
   const engine::LeafTable& table = engine::leaf_table();
   const int section = table.find_section(spec->section);
-  return sweep::fields_yaml(spec->scenario, &table.sections[std::size_t(section)],
-                            sweep::LeavesToWrite::all);
+  std::string text = sweep::fields_yaml(spec->scenario, &table.sections[std::size_t(section)],
+                                        sweep::LeavesToWrite::all);
+  if (place.library == "models") text += formats_yaml(spec->scenario.quant);
+  return text;
 }
 
 int show(const std::string& wanted) {
