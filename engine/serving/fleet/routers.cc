@@ -18,10 +18,14 @@ std::size_t draw(const RouterView& view, std::size_t count, std::uint64_t n, std
 // The replica of the least weight; the first of equals.
 std::size_t lightest(const RouterView& view) { return view.weights.first(); }
 
-// The one of two that has fewer requests.
+// The one of two different ones that has fewer requests, as in SGLang's and vLLM's routers: one that was drawn twice would be no choice.
 std::size_t lighter_of_two(const RouterView& view, std::span<const std::int32_t> among) {
-  const auto one = std::size_t(among[draw(view, among.size(), std::uint64_t(view.nth), 0)]);
-  const auto other = std::size_t(among[draw(view, among.size(), std::uint64_t(view.nth), 1)]);
+  const std::size_t count = among.size();
+  const auto n = std::uint64_t(view.nth);
+  const std::size_t place = draw(view, count, n, 0);
+  const auto one = std::size_t(among[place]);
+  if (count == 1) return one;
+  const auto other = std::size_t(among[(place + 1 + draw(view, count - 1, n, 1)) % count]);
   return view.replicas[other].outstanding() < view.replicas[one].outstanding() ? other : one;
 }
 
