@@ -29,5 +29,41 @@ struct Places {
   std::set<std::int32_t> with_all, without_one;
 };
 
+TEST(Routers, SessionsStayWhereTheyAreWhileOtherReplicasComeAndGo) {
+  Scenario scenario = served_at(2);
+  scenario.serving.replicas = 4;
+  scenario.serving.router = router_named("sticky");
+  scenario.serving.scaling.policy = ScalingPolicy::scheduled;
+  scenario.serving.scaling.schedule = "0:4, 60:3, 120:4";
+  scenario.serving.scaling.cold_start = Seconds{0};
+  scenario.model.max_context = 1 << 20;
+  scenario.load.turns = 20;
+  scenario.load.think_time = Seconds{2};
+  scenario.load.requests = 6000;
+  scenario.load.measure = MeasureKind::whole;
+  scenario.output.requests = true;
+  const Outcome outcome = evaluate(scenario);
+  ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+
+  std::map<std::int64_t, Places> sessions;
+  for (const RequestRow& row : outcome.requests) {
+    const bool without = row.arrival.value >= 60 && row.arrival.value < 120;
+    Places& places = sessions[row.session];
+    (without ? places.without_one : places.with_all).insert(row.replica);
+  }
+  std::set<std::int32_t> refuges;  // of those whose replica went
+  for (const auto& [session, places] : sessions) {
+    EXPECT_LE(places.with_all.size(), 1U) << session;
+    EXPECT_LE(places.without_one.size(), 1U) << session;
+    if (places.with_all.empty() || places.without_one.empty()) continue;
+    if (places.with_all.contains(3)) {
+      refuges.insert(*places.without_one.begin());
+    } else {
+      EXPECT_EQ(places.with_all, places.without_one) << session;
+    }
+  }
+  EXPECT_EQ(refuges, (std::set<std::int32_t>{0, 1, 2}));
+}
+
 }  // namespace
 }  // namespace engine

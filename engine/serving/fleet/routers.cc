@@ -29,6 +29,20 @@ std::size_t lighter_of_two(const RouterView& view, std::span<const std::int32_t>
   return view.replicas[other].outstanding() < view.replicas[one].outstanding() ? other : one;
 }
 
+// The replica that a session or an adapter belongs to. Random numbers of its own name one replica after the other, and the first of these
+// that takes requests has it. So it stays where it is while others come and go, and those of a replica that fails are spread over the
+// rest. Where hardly any replica takes requests, one of these is drawn after so many names.
+std::size_t home_of(const RouterView& view, std::int64_t key, std::uint32_t lane) {
+  constexpr std::uint32_t names = 256, lanes = 4;
+  const std::size_t count = view.replicas.size();
+  for (std::uint32_t i = 0; i < names; ++i) {
+    const std::size_t place = draw(view, count, std::uint64_t(key), lane + lanes * i);
+    if (view.takers.size() == count) return place;
+    if (std::ranges::binary_search(view.takers, std::int32_t(place))) return place;
+  }
+  return std::size_t(view.takers[draw(view, view.takers.size(), std::uint64_t(key), lane)]);
+}
+
 // Twice the queue, and a handful more, is worth more than any cache.
 bool far_busier(const RouterView& view, std::size_t one, std::size_t idlest) {
   return view.replicas[one].outstanding() > 2 * view.replicas[idlest].outstanding() + 8;
@@ -69,9 +83,8 @@ std::size_t route_prefix_aware(const RouterView& view) {
 
 // Requests of one session meet one replica; without sessions, any.
 std::size_t route_sticky(const RouterView& view) {
-  const bool session = view.request.session >= 0;
-  const auto n = std::uint64_t(session ? view.request.session : view.nth);
-  return std::size_t(view.takers[draw(view, view.takers.size(), n, session ? 2 : 0)]);
+  if (view.request.session < 0) return route_random(view);
+  return home_of(view, view.request.session, 2);
 }
 
 namespace {
@@ -122,8 +135,7 @@ std::size_t route_by_class(const RouterView& view) {
 std::size_t route_adapter_affine(const RouterView& view) {
   const std::size_t idlest = lightest(view);
   if (view.request.adapter < 0) return idlest;
-  const std::size_t place = draw(view, view.takers.size(), std::uint64_t(view.request.adapter), 3);
-  const auto home = std::size_t(view.takers[place]);
+  const std::size_t home = home_of(view, view.request.adapter, 3);
   return far_busier(view, home, idlest) ? idlest : home;
 }
 

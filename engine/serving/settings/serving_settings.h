@@ -148,7 +148,17 @@ struct ServingSettings {
           non_negative_or("auto"));
     visit("replicas", self.replicas, "copies of the whole layout behind one router",
           between(1, 1 << 20));
-    visit("router", self.router, "which replica a request goes to", any_value);
+    visit(
+        "router", self.router,
+        "which replica a request goes to; round_robin: the next one; least_outstanding: the one "
+        "with fewest requests inside; least_tokens: fewest tokens of their prompts and answers; "
+        "least_predicted: the same with answers known but for serving.prediction_error; "
+        "power_of_two: of two that are drawn, the one with fewer requests; prefix_aware: the one "
+        "with most of the prompt in its cache, unless it is far busier than another; sticky: one "
+        "for each session, as long as it takes requests; adapter_affine: one for each adapter, "
+        "unless it is far busier than another; by_class: some for each class, by its share of the "
+        "requests",
+        any_value);
     visit("memory_utilization", self.memory_utilization,
           "share of the device's memory the engine may fill", between(0.01, 1));
     visit("memory_share", self.memory_share,
