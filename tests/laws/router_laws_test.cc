@@ -65,5 +65,26 @@ TEST(Routers, SessionsStayWhereTheyAreWhileOtherReplicasComeAndGo) {
   EXPECT_EQ(refuges, (std::set<std::int32_t>{0, 1, 2}));
 }
 
+// Whoever reads a prompt, any replica may write the answer.
+TEST(Routers, ThoseOfTwoPoolsChooseIndependently) {
+  for (const char* name : {"random", "power_of_two", "sticky"}) {
+    Scenario scenario = served_at(20);
+    scenario.serving.replicas = 4;
+    scenario.serving.router = *from_name<RouterName>(name);
+    scenario.prefill.present = true;
+    scenario.prefill.deployment = scenario;
+    scenario.load.requests = 4000;
+    scenario.output.requests = true;
+    const Outcome outcome = evaluate(scenario);
+    ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+    std::map<std::pair<std::int32_t, std::int32_t>, int> pairs;
+    for (const RequestRow& row : outcome.requests) ++pairs[{row.reader, row.replica}];
+    EXPECT_EQ(pairs.size(), 16U) << name;
+    for (const auto& [pair, count] : pairs) {
+      EXPECT_NEAR(count, 250, 100) << name << ": " << pair.first << ", " << pair.second;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace engine
