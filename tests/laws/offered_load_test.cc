@@ -1,0 +1,40 @@
+// What a load offers: a share of what could be served is one whatever the layout, and rates and verdicts of a stated part are those of
+// the load.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/support/serving_toys.h"
+
+namespace engine {
+namespace {
+
+using toys::served_at;
+
+Metrics figures_of(const Scenario& scenario) {
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+  return outcome.metrics;
+}
+
+// Batches in flight share the seats and the blocks of a pipeline: more stages have no more of them.
+TEST(OfferedLoad, TheWholeOfWhatIsEstimatedIsAboutWhatAPipelineServes) {
+  for (const std::int64_t stages : {1, 2, 4}) {
+    for (const std::int64_t blocks : {100'000, 160}) {
+      Scenario scenario = served_at(10'000);
+      scenario.host = {};
+      scenario.parallel.pp = stages;
+      scenario.serving.max_num_seqs = blocks > 1000 ? 16 : 1000;
+      scenario.serving.kv_blocks = blocks;
+      scenario.load.lengths.output = 60;
+      scenario.load.requests = 4000;
+      const double served = figures_of(scenario).throughput.value;
+      scenario.load.throughput_fraction = 1;
+      const double estimated = figures_of(scenario).offered.value;
+      EXPECT_NEAR(estimated / served, 1, 0.3) << stages << " stages, " << blocks << " blocks";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace engine
