@@ -36,5 +36,20 @@ TEST(OfferedLoad, TheWholeOfWhatIsEstimatedIsAboutWhatAPipelineServes) {
   }
 }
 
+// Evenly spaced requests come at their rate, though answers go on coming long after the last of them.
+TEST(OfferedLoad, NothingIsOfferedAfterTheLastArrival) {
+  Scenario scenario = served_at(160);  // twice what is served
+  scenario.load.arrivals = ArrivalKind::deterministic;
+  scenario.load.requests = 1600;
+  scenario.load.measure = MeasureKind::whole;
+  for (const double warmup : {0.0, 1.0, 5.0}) {
+    for (const double window : {0.0, 3.0, 1000.0}) {
+      scenario.load.warmup = Seconds{warmup};
+      scenario.load.window = Seconds{window};
+      EXPECT_NEAR(figures_of(scenario).offered.value, 160, 1e-6) << warmup << ", " << window;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace engine

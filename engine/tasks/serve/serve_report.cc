@@ -222,14 +222,19 @@ void report_drafts(const ServePools& pools, ServingSim& sim, Metrics& metrics) {
   }
 }
 
-// Where all of a run is measured, its last answers come after its last arrival, and a run that is stopped never answers
-// some of those that came: all arrivals count, each after the first with the gap before it. What comes at once comes at
-// no rate.
+// Where a run is measured to its last answer, that comes after its last arrival, and a run that is stopped never answers some of
+// those that came: all arrivals count, or all after a warm-up, up to the last one, each with the gap before it. What comes at once
+// comes at no rate.
 RequestsPerSecond offered_rate(const ServingStats& stats) {
-  if (!stats.part().all) return RequestsPerSecond{stats.measured().arrived / stats.part().span()};
+  const MeasuredPart& part = stats.part();
   const RunWatch& watch = stats.watch();
-  const double arriving = watch.last_arrival() - watch.first_arrival();
-  return RequestsPerSecond{arriving > 0 ? double(watch.arrivals() - 1) / arriving : kNoValue};
+  const bool whole = watch.plan().kind == RunKind::whole;
+  const bool to_the_last = part.all || (whole && part.until >= watch.last_arrival());
+  if (!to_the_last) return RequestsPerSecond{stats.measured().arrived / part.span()};
+  const bool from_the_first = part.from <= watch.first_arrival();
+  const double came = from_the_first ? double(watch.arrivals()) : stats.measured().arrived;
+  const double arriving = watch.last_arrival() - std::max(part.from, watch.first_arrival());
+  return RequestsPerSecond{arriving > 0 ? (came - 1) / arriving : kNoValue};
 }
 
 void report_rates(const Scenario& scenario, const ServePools& pools, const ServingSim& sim,
