@@ -51,5 +51,18 @@ TEST(OfferedLoad, NothingIsOfferedAfterTheLastArrival) {
   }
 }
 
+// However coarse the grid of a search is: runs on both sides of the answer tell.
+TEST(OfferedLoad, ACoarseSearchIsDecided) {
+  for (const double tolerance : {0.01, 0.1, 0.2, 0.5}) {
+    Scenario scenario = served_at(20);
+    scenario.capacity.tolerance = tolerance;
+    scenario.capacity.slo.ttft.p95 = Seconds{5};
+    const Metrics metrics = figures_of(scenario);
+    EXPECT_EQ(metrics.capacity_decided, 1) << tolerance;
+    EXPECT_LT(metrics.capacity.value, 84) << tolerance;
+    EXPECT_GT(metrics.capacity.value * (1 + tolerance), 76) << tolerance;
+  }
+}
+
 }  // namespace
 }  // namespace engine

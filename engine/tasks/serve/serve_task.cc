@@ -179,10 +179,10 @@ RateTrial trial_of(double rate, const Slo& slo, std::size_t pools, ServingSim& s
   return trial;
 }
 
-// Whether runs that were long enough hold at a rate or little below, and fail little above it. At the very rate that can just
-// be kept up no run is.
-bool told_around(double rate, const std::vector<RateTrial>& trials) {
-  constexpr double little = 1.1;
+// Whether runs that were long enough hold at a rate or little below, and fail little above it, which is as little as the search looks at.
+// At the very rate that can just be kept up no run is.
+bool told_around(double rate, double tolerance, const std::vector<RateTrial>& trials) {
+  const double little = std::max(1.1, 1 + tolerance) * (1 + 1e-9);
   bool below = false, above = false;
   for (const RateTrial& trial : trials) {
     if (!trial.told || trial.rate * little < rate || trial.rate > rate * little) continue;
@@ -242,7 +242,7 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
   }
   metrics.capacity = RequestsPerSecond{found.rate};
   metrics.capacity_monotone = found.monotone ? 1 : 0;
-  metrics.capacity_decided = told_around(found.rate, trials) ? 1 : 0;
+  metrics.capacity_decided = told_around(found.rate, scenario.capacity.tolerance, trials) ? 1 : 0;
   level.rate = found.rate;
   return std::nullopt;
 }
