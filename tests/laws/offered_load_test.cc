@@ -64,5 +64,20 @@ TEST(OfferedLoad, ACoarseSearchIsDecided) {
   }
 }
 
+// Shed requests decide a limit like late ones: a capacity does not rest on a few of them.
+TEST(OfferedLoad, FiguresAreKnownWithThoseThatAreShed) {
+  Scenario scenario = served_at(20);
+  scenario.serving.max_num_seqs = 1;  // 0.2 s each
+  scenario.serving.admission.max_queue = 1;
+  scenario.capacity.slo.ttft.p99 = Seconds{1};  // nobody who is let in waits for half as long
+  for (std::int64_t replicate = 0; replicate < 4; ++replicate) {
+    scenario.replicate = replicate;
+    const Outcome outcome = evaluate(scenario);
+    ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+    EXPECT_EQ(outcome.metrics.precision_met, 0) << replicate;
+    EXPECT_GT(outcome.metrics.requests_measured, 30'000) << replicate;
+  }
+}
+
 }  // namespace
 }  // namespace engine
