@@ -126,7 +126,6 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
       return in_role("prefill", std::move(*problem));
   }
   const double here = devices_of(reader, 1), there = devices_of(scenario, 1);
-  if (auto problem = cluster_problem(deployed, here, point.main, there)) return problem;
   const std::int64_t tokens = request.cached + request.prompt;
   const MemoryDemand demand = demand_of(request, reader, tokens);
   if (auto problem = memory_problem(deployed, footprint_of(deployed, demand), demand))
