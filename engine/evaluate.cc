@@ -23,6 +23,7 @@
 #include "engine/shared_prompts.h"
 #include "engine/sound_figures.h"
 #include "engine/tasks/classify/classify_task.h"
+#include "engine/tasks/handover.h"
 #include "engine/tasks/request/retrieval.h"
 #include "engine/tasks/serve/image_encoder.h"
 #include "engine/tasks/serve/served_adapters.h"
@@ -119,6 +120,12 @@ void evaluate_point(const OneOfTwo& one, const Resources& resources, WorkMeter& 
   if (speculates(scenario)) {
     draft = std::make_unique<Draft>();
     if (auto problem = ready_draft(scenario, resources, copies, main, *draft)) {
+      return refuse(std::move(*problem));
+    }
+  }
+  // Training looks after its samples and its tail itself.
+  if (scenario.task != Task::train) {
+    if (auto problem = shared_cluster_problem(scenario, main.fabric)) {
       return refuse(std::move(*problem));
     }
   }

@@ -323,6 +323,8 @@ class alignas(64) Replica {
     state_.waiting.push_front(slot, state_.sequences);
   }
   void empty_queues();
+  // Blocks that stay free for what those inside, and the next one, will write (serving.reserved_decode_tokens).
+  std::int64_t reserved_for_decodes() const;
   std::int64_t predicted_output(std::int64_t number, std::int64_t output) const;
   std::int32_t new_slot() {
     if (state_.first_unused < 0) add_slot();
