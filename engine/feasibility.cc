@@ -21,15 +21,13 @@ Problem split_problem(const Deployment& deployment) {
   return Refusal{ReasonClass::divisibility, std::move(*problem)};
 }
 
-// Formats may be those that the model is published in, which nobody wrote.
-std::string wider_inputs(const Deployment& deployment) {
-  const Quantization& quant = deployment.quant;
-  const bool narrow = bytes_of(quant.weights) < 2 && bytes_of(quant.activations) < 2;
-  if (!narrow) return "";
+// Formats may be those that the model is published in, or the usual ones, which nobody wrote.
+std::string other_formats(const Deployment& deployment) {
+  const bool narrow = bytes_of(deployment.quant.weights) < 2;
   for (const Dtype wide : {Dtype::bf16, Dtype::fp16}) {
-    if (matrix_peak(deployment.device, wide).value > 0) {
-      return fmt::format("; quant.activations: {} runs these weights", name_of(wide));
-    }
+    if (matrix_peak(deployment.device, wide).value <= 0) continue;
+    return narrow ? fmt::format("; quant.activations: {} runs these weights", name_of(wide))
+                  : fmt::format("; quant: {{weights: {0}, activations: {0}}} runs", name_of(wide));
   }
   return "";
 }
@@ -40,7 +38,7 @@ Problem format_problem(const Deployment& deployment) {
   if (matrix_peak(device, dtype).value <= 0) {
     return Refusal{ReasonClass::format,
                    fmt::format("the device has no {0} matrix arithmetic (device.peak.{0} is 0){1}",
-                               name_of(dtype), wider_inputs(deployment))};
+                               name_of(dtype), other_formats(deployment))};
   }
   if (is_microscaled(deployment.quant) && matrix_peak(device, Dtype::fp4).value <= 0) {
     return Refusal{

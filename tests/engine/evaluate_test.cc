@@ -181,6 +181,23 @@ TEST(Evaluate, AFormatTheDeviceLacksIsInfeasible) {
   EXPECT_EQ(evaluate(scenario).status, Status::ok);
 }
 
+// Of the generations before bf16, whose every point would otherwise say no more than what they lack.
+TEST(Evaluate, ADeviceOfTheOtherSixteenBitsSaysSo) {
+  Scenario scenario = toys::scenario();
+  scenario.device.peak.bf16 = FlopsPerSecond{0};
+  EXPECT_EQ(evaluate(scenario).reason,
+            "the device has no bf16 matrix arithmetic (device.peak.bf16 is 0); quant: {weights: "
+            "fp16, activations: fp16} runs");
+  scenario.quant.weights = Dtype::int4;
+  EXPECT_EQ(evaluate(scenario).reason,
+            "the device has no bf16 matrix arithmetic (device.peak.bf16 is 0); quant.activations: "
+            "fp16 runs these weights");
+  scenario.quant.activations = Dtype::fp16;
+  EXPECT_EQ(evaluate(scenario).status, Status::ok);
+  scenario.quant.weights = Dtype::fp16;
+  EXPECT_EQ(evaluate(scenario).status, Status::ok);
+}
+
 TEST(Evaluate, MoreDevicesThanTheClusterHasAreInfeasible) {
   Scenario scenario = toys::scenario();
   scenario.parallel.tp = 8;

@@ -106,6 +106,22 @@ TEST(InertAxes, ATaskThatIsItselfAnAxisMakesItsFieldsCount) {
   EXPECT_NE(said_of(base("task: serve") + "axes:\n  - task: [step, request]\n" + both), "");
 }
 
+// What no task reads may still decide what others are.
+TEST(InertAxes, AFieldThatAFormulaReadsCounts) {
+  const std::string prompts =
+      base("step: {phase: decode}") + "axes:\n  - step.prompt: [100, 200]\n";
+  EXPECT_EQ(said_of(prompts + "derive: {step.context: \"step.prompt + 28\"}\n"), "");
+  EXPECT_EQ(said_of(prompts + "  - step.batch: {values: [1, 2], when: step.prompt > 100}\n"), "");
+  // By way of another, too.
+  EXPECT_EQ(said_of(prompts + "derive: {step.cached: \"step.prompt / 2\", step.context: "
+                              "\"2 * step.cached\"}\n"),
+            "");
+  // But not where nothing follows from it: a requirement only drops points.
+  EXPECT_NE(said_of(prompts), "");
+  EXPECT_NE(said_of(prompts + "derive: {step.cached: \"step.prompt / 2\"}\n"), "");
+  EXPECT_NE(said_of(prompts + "require: [\"step.prompt < 1000\"]\n"), "");
+}
+
 TEST(InertAxes, AFieldThatAnotherFieldSwitchesOffIsAMistakeToo) {
   const std::pair<const char*, const char*> cases[] = {
       {"step: {phase: decode}", "step.prompt: [1, 2]"},
