@@ -33,11 +33,11 @@ std::int64_t stages_around(const Parallelism& parallel, const LayerChunk& chunk)
 
 // Bytes that products move for each gradient they add to what is there, as those of a plain pass. A single micro-batch has
 // nothing to add to, replicas that share gradients out add up their own parts, and what leaves for the host is added up there.
-double bytes_of_a_fused_sum(const Parallelism& parallel, const LayerChunk& chunk,
+double bytes_of_a_fused_sum(const ModelShard& shard, const LayerChunk& chunk,
                             const TrainSettings& train, double replicas) {
-  if (replicas > 1 && scatters_each_pass(train, stages_around(parallel, chunk))) return 0;
-  if (passes_of_a_step(train, parallel) <= 1) return 0;
-  if (train.offload_optimizer && parallel.dp == 1) return 0;
+  if (replicas > 1 && scatters_each_pass(train, stages_around(shard.parallel, chunk))) return 0;
+  if (passes_of_a_step(train, shard.parallel) <= 1) return 0;
+  if (gradients_leave({shard, stages_around(shard.parallel, chunk)}, train)) return 0;
   return kFusedSum * (2 * bytes_of(train.gradients) - kActivationBytes);
 }
 
@@ -230,7 +230,7 @@ void add_sums(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   const auto of_product = [&](const PlannedOp& planned) {
     const double replicas =
         std::holds_alternative<Moe>(planned.op) ? sharers.experts : sharers.dense;
-    return fused ? bytes_of_a_fused_sum(shard.parallel, chunk, train, replicas) : sum;
+    return fused ? bytes_of_a_fused_sum(shard, chunk, train, replicas) : sum;
   };
   // Those of embedding and logits, which some chunks have and others do not, go by their own names (CallRows).
   for (const PlannedOp& planned : weights) {
