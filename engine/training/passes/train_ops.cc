@@ -67,6 +67,7 @@ class Trained {
 
   void add(PlannedOp op, OpList& ops) const {
     widen(op);
+    meet_in_one_format(train_.method, op);
     switch (op.name) {
       case OpName::stage_transfer:
         return;
