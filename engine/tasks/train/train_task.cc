@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/calibration/parameter_set.h"
+#include "engine/chosen_calibration.h"
 #include "engine/comm/links_needed.h"
 #include "engine/feasibility.h"
 #include "engine/kernels/peak_in_use.h"
@@ -176,9 +177,15 @@ NarrowTurn narrow_turn_of(const Device& device, const Quantization& quant) {
   return choose_set(device) == ParameterSet::blackwell ? NarrowTurn::never : NarrowTurn::apart;
 }
 
-// Nothing is cached or sampled.
-std::optional<Refusal> make_trainable(const TrainSettings& train, Deployed& deployed) {
+// Nothing is cached or sampled, and kernels and collectives are not those of an inference engine, which a rollout may have.
+std::optional<Refusal> make_trainable(const TaskPoint& point, Deployed& deployed) {
+  const TrainSettings& train = point.scenario.train;
+  CalibrationWish wish = calibration_wish(point.scenario.calibration, *deployed.spec);
+  wish.engine = {};
+  deployed.calibration =
+      choose_calibration(wish, deployed.spec->device, point.resources.calibrations).calibration;
   ModelShard& shard = deployed.shard;
+  shard.all_reduce = AllReduce::nccl;
   shard.quant.kv = shard.dense.kv = Dtype::bf16;
   shard.sampling = Sampling::greedy;
   shard.two_halves = false;
@@ -281,7 +288,7 @@ std::optional<Refusal> train_task_problem(const Scenario& scenario) {
 void run_train(const TaskPoint& point, Outcome& outcome) {
   const Scenario& scenario = point.scenario;
   Deployed main = point.main;
-  if (auto problem = make_trainable(scenario.train, main)) {
+  if (auto problem = make_trainable(point, main)) {
     return outcome.refuse(std::move(*problem));
   }
   std::optional<TailStages> tail;
@@ -290,7 +297,7 @@ void run_train(const TaskPoint& point, Outcome& outcome) {
     if (auto problem = deploy_tail(point, tail.emplace())) {
       return outcome.refuse(std::move(*problem));
     }
-    if (auto problem = make_trainable(scenario.train, tail->deployed)) {
+    if (auto problem = make_trainable(point, tail->deployed)) {
       return outcome.refuse(in_role("tail", std::move(*problem)));
     }
     on_tail.emplace(training_context(tail->deployed, point.work));
