@@ -16,6 +16,9 @@ inline double devices_of(const Deployment& deployment, double copies) {
   return double(deployment.parallel.devices()) * copies;
 }
 
+// Products in formats that the device does not multiply.
+std::optional<Refusal> arithmetic_problem(const Device& device, const Quantization& quant);
+
 // The first thing that is in the way of so many copies, or nothing.
 std::optional<Refusal> feasibility_problem(const Deployment& deployment, const Fabric& fabric,
                                            double copies);

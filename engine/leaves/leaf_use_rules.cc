@@ -57,6 +57,8 @@ constexpr std::string_view kNotInTraining[] = {
     "serving.expert_exchange",
     "serving.narrow_exchange",
     "serving.two_batch_overlap",
+    "serving.all_reduce",
+    "serving.kernels",
     "serving.context",
     "serving.attention",
     "serving.decode_parts",
