@@ -11,7 +11,7 @@ Scenario half_full() {
   Scenario scenario = toys::served_at(1);
   scenario.load.arrivals = ArrivalKind::closed;
   scenario.load.kv_fraction = 0.5;
-  scenario.load.requests = 4000;
+  scenario.load.requests = 20'000;
   scenario.load.lengths.prompt = 60;
   scenario.load.lengths.output = 60;
   scenario.serving.kv_blocks = 4000;
