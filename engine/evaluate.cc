@@ -40,10 +40,12 @@ double largest_batch(const Footprint& footprint, const Deployed& main, const Mem
   const double left = footprint.left().value;
   if (demand.tokens_each == 0) return left / kv;
   const double activations = footprint.activations.value;
-  const double each = activations / double(demand.sequences);
-  const double most = demand.most_tokens == 0
-                          ? kUnbounded
-                          : each * double(demand.most_tokens) / double(demand.tokens_each);
+  // Sequences whose tokens fill a step: activations grow up to theirs.
+  const double filling = demand.most_tokens == 0
+                             ? kUnbounded
+                             : double(demand.most_tokens) / double(demand.tokens_each);
+  const double each = activations / std::min(double(demand.sequences), filling);
+  const double most = each * filling;
   // Of a share of what is left, activations take that share.
   const auto batch = [&](double room, double share) {
     return std::max(room / (kv + share * each), (room - share * most) / kv);

@@ -164,6 +164,8 @@ std::vector<LeafUse> request_uses() {
       {"load.priorities", "load.arrivals is not trace", {drawn}},
       {"load.tenants", "load.arrivals is not trace", {drawn}},
       {"load.tenant_skew", "load.arrivals is not trace", {drawn}},
+      {"load.shared_prefix", "load.arrivals is not trace", {drawn}},
+      {"load.prefix_groups", "load.arrivals is not trace", {drawn}},
       {"load.lengths.correlation",
        "load.lengths.distribution is lognormal",
        {is("load.lengths.distribution", {"lognormal"})}},

@@ -299,6 +299,7 @@ class KvPool {
   struct Reached {
     std::int32_t extent = -1;
     std::int64_t start = 0, end = 0;  // tokens
+    bool goes_on = false;             // its prompt or answer does not end there
     bool known = false;               // others have computed it, too
   };
   // ---- states (kv_pool_states.cc) ----

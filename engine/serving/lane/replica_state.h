@@ -43,6 +43,7 @@ struct ReplicaState {
   std::int64_t parked_blocks = 0;
   std::int64_t holders = 0;   // in the queue, of what was loaded for them
   std::int64_t awaiting = 0;  // not in the queue before their adapters or images are there
+  std::int64_t loading = 0;   // aside from the queue until what is loaded for them has come
   KvPool pool;                // of which every event looks at the first line; from here on few do
   FairShare shares;
   AdmissionPaces admissions;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <span>
+#include <vector>
 
 #include "engine/memory/kv_pool.h"
 #include "engine/serving/replica/journey.h"
@@ -34,9 +35,11 @@ class LowerTiers {
   Offer offer(std::span<const PrefixExtent> prefix, std::int64_t most_tokens, double now);
   // What the cache itself had when that was asked.
   const KvPool::Match& here() const { return below_.here; }
-  // An offer that was made just now is taken.
-  void take(const Offer& offer, double now);
-  // What was offered has come; as far as it was not given up meanwhile, it is in the cache now. Returns what of it was not there before.
+  // An offer that was made just now, of this prefix, is taken: until `end_load` nothing of it is given up below.
+  void take(const Offer& offer, std::span<const PrefixExtent> prefix, std::int32_t slot,
+            double now);
+  void end_load(std::int32_t slot);
+  // What was offered has come: as far as there is room for it, it is in the cache now. Returns what of it was not there before.
   Sequence::Brought bring_up(std::span<const PrefixExtent> prefix, std::int64_t most_tokens);
 
   // The replica has failed: what lies in memory is gone, disk and store keep theirs.
@@ -48,6 +51,7 @@ class LowerTiers {
 
  private:
   void lose(std::size_t place);
+  void end_loads();
   // But for the time.
   Offer look_below(std::span<const PrefixExtent> prefix, std::int64_t most_tokens);
   void offer_states(Offer& offer) const;
@@ -68,6 +72,12 @@ class LowerTiers {
       free_{};  // when they have brought what was asked for before; the store keeps its own
   SharedStore* store_ = nullptr;
   KvPool::Below below_;
+  // Extents of which something is under way to whom.
+  struct UnderWay {
+    std::int32_t slot, place;
+    std::size_t tier;
+  };
+  std::vector<UnderWay> under_way_;
   bool any_ = false;
 };
 

@@ -251,7 +251,7 @@ class alignas(64) Replica {
   std::int64_t cached_tokens(std::span<const PrefixExtent> prefix, std::int64_t prompt,
                              double time);
   std::int64_t waiting() const {
-    return state_.waiting.size() + state_.arriving.size() + state_.awaiting;
+    return state_.waiting.size() + state_.arriving.size() + state_.awaiting + state_.loading;
   }
   const KvPool& pool() const { return state_.pool; }
   // Of all lanes; work that is not done yet counts neither as idle nor as busy.
@@ -355,7 +355,7 @@ class alignas(64) Replica {
   void look_for_loads(double now);
   // Starts what a request loads from the tiers below, where that is worth it and there is room.
   enum class Load : std::uint8_t { nothing, waits_for_room, begun };
-  Load start_load(Sequence& sequence, double now);
+  Load start_load(std::int32_t slot, double now);
   std::span<Lane> lanes_;
   double next_event_ = kNever;
   Lane* next_lane_ = nullptr;

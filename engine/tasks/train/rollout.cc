@@ -280,8 +280,9 @@ std::optional<Refusal> rollout_problem(const Scenario& scenario) {
 
 double sample_length(const TaskPoint& point) {
   const Load load = load_of(point.scenario.train, deployment_of(point.scenario));
-  const MeanLengths mean =
-      mean_lengths(load, nullptr, load_seed(point.scenario), point.scratch.serving().memory());
+  const MeanLengths mean = mean_lengths({.load = load,
+                                         .seed = load_seed(point.scenario),
+                                         .memory = point.scratch.serving().memory()});
   return mean.prompt + mean.output;
 }
 
@@ -323,7 +324,8 @@ std::optional<Refusal> make_rollout(const TaskPoint& point, const TrainMemory& m
   }
   ServingSim& sim = point.scratch.serving();
   rollout.time = Seconds{sim.makespan()};
-  const MeanLengths mean = mean_lengths(served.load, nullptr, load_seed(scenario), sim.memory());
+  const MeanLengths mean =
+      mean_lengths({.load = served.load, .seed = load_seed(scenario), .memory = sim.memory()});
   rollout.length = mean.prompt + mean.output;
   rollout.tokens = samples * rollout.length;
   rollout.generated = samples * mean.output;

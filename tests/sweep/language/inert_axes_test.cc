@@ -340,14 +340,16 @@ TEST(InertAxes, AValueThatIsAnotherOneIsRefused) {
   EXPECT_EQ(said_of(training + schedules + "derive: {train.virtual_stages: \"2\"}\n"), "");
 }
 
-// A trace that is replayed has tenants and priorities of its own; and a timetable has times of its own.
+// A trace that is replayed has tenants, priorities and prefixes of its own; and a timetable has times of its own.
 TEST(InertAxes, WhatIsRecordedIsNotStatedAgain) {
   const tests::TemporaryFolder folder;
   const std::string path = folder.path() / "trace.csv";
   std::ofstream(path) << "arrival_s,prompt_tokens,output_tokens,tenant\n0,10,2,a\n1,10,2,b\n";
-  const std::string replayed =
-      base("task: serve, output.requests: true, load: {arrivals: trace, trace: " + path + "}");
-  for (const std::string field : {"load.tenants", "load.priorities"}) {
+  const std::string replayed = base(
+      "task: serve, output.requests: true, serving.prefix_caching: true, load: {arrivals: trace, "
+      "trace: " +
+      path + "}");
+  for (const std::string field : {"load.tenants", "load.priorities", "load.shared_prefix"}) {
     EXPECT_EQ(said_of(replayed + axis(field + ": [1, 3]")),
               "toy.yaml:3:5: error: '" + field +
                   "' changes nothing here: it counts only where load.arrivals is not trace\n"
