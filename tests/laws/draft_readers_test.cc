@@ -155,11 +155,11 @@ TEST(DraftsBesideReaders, WorkOnTheDevicesOfTheReaders) {
     const double idle =
         1 - metrics.utilization + double(readers) * (1 - metrics.prefill_utilization);
     joules += 100 * idle * metrics.makespan.value;
-    EXPECT_NEAR(metrics.energy.value / joules, 1, 0.01) << readers;
-    EXPECT_GT(read_by_drafts, 0.03 * joules);
+    EXPECT_NEAR(metrics.energy.value / joules, 1, 1e-3) << readers;
+    EXPECT_GT(read_by_drafts, 0.02 * joules);
     const double possible =
         scenario.device.peak.bf16.value * metrics.devices * metrics.makespan.value;
-    EXPECT_NEAR(metrics.model_flops_utilization * possible / flops, 1, 0.01) << readers;
+    EXPECT_NEAR(metrics.model_flops_utilization * possible / flops, 1, 1e-3) << readers;
   }
 }
 
