@@ -34,6 +34,10 @@ std::string batches_part(const MemoryDemand& demand) {
   return fmt::format(" (a batch of {} in each of {} stages)", demand.sequences, demand.batches);
 }
 
+Bytes kv_of(const Deployed& deployed, const MemoryDemand& demand) {
+  return deployed.kv_of(double(demand.context)) * double(demand.sequences * demand.batches);
+}
+
 // The settings that a user may not have thought of: adapters all on the device, and the width of published weights.
 std::string what_would_help(const Deployed& deployed, const MemoryDemand& demand) {
   const Deployment& spec = *deployed.spec;
@@ -46,7 +50,9 @@ std::string what_would_help(const Deployed& deployed, const MemoryDemand& demand
   Quantization quant = spec.quant;
   quant.weights = Dtype::fp8;
   narrow.shard = shard_of(spec.model, spec.parallel, quant);
-  return footprint_of(narrow, demand).left().value < 0 ? "" : "; quant.weights: fp8 would fit";
+  // With the cache that the point needs, which is what fails next.
+  const Bytes left = footprint_of(narrow, demand).left();
+  return left < kv_of(narrow, demand) ? "" : "; quant.weights: fp8 would fit";
 }
 
 }  // namespace
@@ -92,7 +98,7 @@ std::optional<Refusal> memory_problem(const Deployed& deployed, const Footprint&
             what_would_help(deployed, demand))};
   }
   const std::int64_t sequences = demand.sequences * demand.batches;
-  const Bytes used = deployed.kv_of(double(demand.context)) * double(sequences);
+  const Bytes used = kv_of(deployed, demand);
   if (used > left) {
     return Refusal{
         ReasonClass::memory,

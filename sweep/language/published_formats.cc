@@ -269,6 +269,8 @@ void PublishedFormats::add(std::vector<std::unique_ptr<const Node>>& documents,
                                         [](const NodeEntry& entry) { return entry.key.text; });
   if (derive == with.entries.end()) {
     with.entries.push_back({scalar("derive", with.where), std::move(wider)});
+  } else if (derive->value.is_null()) {
+    derive->value = std::move(wider);
   } else {
     // Before those of the sweep, which may follow from formats.
     Entries& entries = derive->value.entries;

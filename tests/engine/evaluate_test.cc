@@ -87,8 +87,13 @@ TEST(Evaluate, AModelThatDoesNotFitSaysByHowMuch) {
   // Half of the weights would.
   scenario.device.memory_capacity = Bytes{3.5e9};
   EXPECT_TRUE(evaluate(scenario).reason.ends_with("; quant.weights: fp8 would fit"));
-  scenario.quant.weights = Dtype::fp8;
+  // But not with the cache of so many sequences, of which nothing is promised.
+  Scenario crowded = scenario;
+  crowded.step.batch = 200;
+  EXPECT_FALSE(evaluate(crowded).reason.ends_with("would fit"));
+  scenario.quant.weights = crowded.quant.weights = Dtype::fp8;
   EXPECT_EQ(evaluate(scenario).status, Status::ok);
+  EXPECT_EQ(evaluate(crowded).status, Status::infeasible);
 }
 
 TEST(Evaluate, AdaptersThatDoNotFitNameTheSlots) {

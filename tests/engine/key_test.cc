@@ -79,13 +79,6 @@ std::vector<Scenario> bases() {
   apart.prefill.present = true;
   fill_roles(apart);
   all.push_back(apart);
-  // Samples are made by the main deployment's engine, or by that of a role.
-  Scenario samples = scenario_of(Task::train);
-  samples.train.rollout = {.prompts = 4, .samples = 4, .lengths = {.prompt = 20, .output = 12}};
-  all.push_back(samples);
-  samples.rollout.present = true;
-  fill_roles(samples);
-  all.push_back(samples);
   return all;
 }
 
@@ -96,6 +89,23 @@ TEST(Key, DependsOnWhatTheTaskReadsAndOnNothingElse) {
       const bool fresh = keys.insert(key_of(changed(base, leaf))).second;
       EXPECT_EQ(fresh, in_key(base, leaf)) << name_of(base.task) << " " << leaf.path;
     }
+  }
+}
+
+// A role holds in its key what differs from the main deployment, which has to hold the rest: also what the main one itself has no
+// use for, as training has none for an engine.
+TEST(Key, HoldsTheEngineThatMakesSamples) {
+  const auto key = [](Scenario scenario) {
+    scenario.train.rollout.prompts = 4;
+    scenario.rollout.present = true;
+    fill_roles(scenario);
+    return key_of(scenario);
+  };
+  const Scenario base = scenario_of(Task::train);
+  for (const char* path : {"serving.max_num_seqs", "serving.max_num_batched_tokens",
+                           "serving.kv_blocks", "serving.sampling", "quant.kv"}) {
+    const Leaf& leaf = leaf_table().leaves[std::size_t(leaf_table().find_leaf(path))];
+    EXPECT_NE(key(changed(base, leaf)), key(base)) << path;
   }
 }
 

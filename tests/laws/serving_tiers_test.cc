@@ -153,6 +153,28 @@ TEST(ServingTiers, WhoeverLoadsIsWaiting) {
   EXPECT_EQ(inside, expected);
 }
 
+// Requests that wait for a seat hold what was loaded for them. That is in use, and takes nothing off what others hold.
+TEST(ServingTiers, WhatIsHeldByThoseThatWaitIsInUse) {
+  Scenario scenario = sessions();
+  scenario.output.timeline = Seconds{1e-3};
+  scenario.output.timeline_moments = 1'000'000;
+  scenario.load.rate = RequestsPerSecond{40};
+  scenario.load.shared_prefix = 80;
+  scenario.serving.block_size = 1;
+  scenario.serving.kv_blocks = 2000;
+  scenario.serving.max_num_seqs = 3;
+  scenario.serving.tiers.host = Bytes{1e12};
+  const Outcome outcome = evaluate(scenario);
+  ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+  ASSERT_GT(outcome.metrics.host_hit_rate, 0.05);
+  double use = 0;
+  for (const TimelineRow& row : outcome.timeline) use += row.kv_use;
+  use /= double(outcome.timeline.size());
+  EXPECT_NEAR(outcome.metrics.kv_use / use, 1, 0.05);
+  scenario.serving.stepping = true;
+  EXPECT_NEAR(outcome.metrics.kv_use / evaluate(scenario).metrics.kv_use, 1, 1e-9);
+}
+
 // What takes longer to load than to read is read.
 TEST(ServingTiers, ASlowTierIsLeftAlone) {
   const Metrics none = evaluate(sessions()).metrics;

@@ -187,8 +187,14 @@ void Lane::start_stretch(double now) {
 double Lane::held_with_states(double token_seconds, double seconds) const {
   const double states = seconds * double(running().count) * double(replica_->common->states);
   if (replica_->common->lanes > 1 || replica_->common->carries) return token_seconds + states;
-  const double once_more = replica_->pool.tokens_saved_by_sharing();
-  return std::max(0.0, token_seconds - seconds * once_more) + states;
+  return std::max(0.0, token_seconds - seconds * replica_->saved_by_sharing()) + states;
+}
+
+void Lane::count_sharing(double more, double now) {
+  const PoolConstants& common = *replica_->common;
+  if (!working() || !common.counts_room || common.lanes > 1 || common.carries) return;
+  // A stretch is counted when it ends, a step when it begins.
+  common.sums->kv_token_seconds += more * (work_ == Work::stretch ? now - start_ : now - end_);
 }
 
 void Lane::log_stretch() const {

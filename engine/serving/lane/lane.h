@@ -50,6 +50,8 @@ class alignas(64) Lane {
   void split(double time);
   // Takes the blocks that are gone by `time`, for who looks at the pool then.
   void settle(double time);
+  // Those that wait hold so many tokens of shared cache more, from now on, that are in the cache already, or fewer.
+  void count_sharing(double more, double now);
   // Clients have the tokens of steps of the present stretch that have ended before somebody is told now.
   void stream_until(double time, FrontEnd& front_end) const;
   // From now on tiers below hear at once of what it uses: it has told what it had to.
@@ -211,7 +213,8 @@ class alignas(64) Lane {
   double end_of_work() const { return takes_blocks_next() ? stretch_.end() : end_; }
   // KV tokens that those that run held for `seconds`: each its own.
   void count_held(double token_seconds, double seconds) {
-    const bool plain = replica_->common->states == 0 && !replica_->pool.shares();
+    const bool plain =
+        replica_->common->states == 0 && !replica_->pool.shares() && replica_->held_waiting == 0;
     replica_->common->sums->kv_token_seconds +=
         plain ? token_seconds : held_with_states(token_seconds, seconds);
   }

@@ -68,12 +68,14 @@ void LaneSequences::hold_prefixes(const StepPlan& plan) {
     if (sequence.prefix.empty()) continue;
     if (!sequence.left_own() && pool.holds(admission.hit, sequence.kv)) {
       --replica_->holders;  // it came from below, and is all that there is
+      replica_->held_waiting -= sequence.kv.shared;
       continue;
     }
     KvHolding loaded;  // that it has held since it came from below
     if (!sequence.kv.parts.empty()) std::swap(loaded, sequence.kv);
     const auto let_go = [&] {
       if (loaded.parts.empty()) return;
+      replica_->held_waiting -= loaded.shared;
       pool.release(loaded, loaded.shared);
       --replica_->holders;
     };

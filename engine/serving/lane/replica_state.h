@@ -41,10 +41,11 @@ struct ReplicaState {
   // blocks, shared ones not counted.
   std::int64_t parked = 0;
   std::int64_t parked_blocks = 0;
-  std::int64_t holders = 0;   // in the queue, of what was loaded for them
-  std::int64_t awaiting = 0;  // not in the queue before their adapters or images are there
-  std::int64_t loading = 0;   // aside from the queue until what is loaded for them has come
-  KvPool pool;                // of which every event looks at the first line; from here on few do
+  std::int64_t holders = 0;       // in the queue, of what was loaded for them
+  std::int64_t held_waiting = 0;  // uses of shared blocks by these, and by those that load
+  std::int64_t awaiting = 0;      // not in the queue before their adapters or images are there
+  std::int64_t loading = 0;       // aside from the queue until what is loaded for them has come
+  KvPool pool;  // of which every event looks at the first line; from here on few do
   FairShare shares;
   AdmissionPaces admissions;
   AdmissionPace rooms;    // of those that wait for blocks before their prompts are read
@@ -89,6 +90,7 @@ struct ReplicaState {
     for (std::int64_t place = 0; holders > 0 && place < waiting.size(); ++place) {
       Sequence& sequence = sequences[std::size_t(waiting.at(place))];
       if (sequence.kv.parts.empty()) continue;
+      held_waiting -= sequence.kv.shared;
       pool.release(sequence.kv, sequence.kv.shared);
       --holders;
     }
@@ -104,11 +106,16 @@ struct ReplicaState {
     }
     return some;
   }
+  // KV tokens that those that run hold together fewer than each for itself. What others hold while they wait is there, too.
+  double saved_by_sharing() const {
+    return pool.tokens_saved_by_sharing() - double(held_waiting * pool.block_size());
+  }
   // Blocks that were set aside for a sequence that loads, and what it held of the cache.
   void give_back_room_to_load(Sequence& sequence) {
     const std::int64_t set_aside = sequence.taken - sequence.kv.shared;
     parked_blocks -= set_aside;
     pool.put_back(set_aside);
+    held_waiting -= sequence.kv.shared;
     pool.release(sequence.kv, sequence.kv.shared);
     sequence.taken = 0;
   }

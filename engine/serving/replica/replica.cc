@@ -55,6 +55,7 @@ void Replica::empty_queues() {
   state_.first_unused = -1;
   state_.running = state_.outstanding = state_.outstanding_tokens = 0;
   state_.parked = state_.parked_blocks = state_.holders = state_.loading = 0;
+  state_.held_waiting = 0;
   state_.stage_free = 0;
 }
 
@@ -315,7 +316,10 @@ Replica::Load Replica::start_load(std::int32_t slot, double now) {
   lower_.take(offer, sequence.prefix, slot, now);
   sequence.loaded = offer.end;
   state_.common->sums->loads_for(offer.end - now);
+  const double saved = state_.saved_by_sharing();
   pool.hold(sequence.prefix, hit, sequence.kv);
+  state_.held_waiting += sequence.kv.shared;
+  count_sharing(saved, now);
   const std::int64_t blocks = lanes_[0].view().blocks_for(sequence.target);
   sequence.taken = std::max(blocks, sequence.kv.shared);
   pool.take(sequence.taken - sequence.kv.shared);
@@ -331,6 +335,7 @@ void Replica::finish_load(std::int32_t slot, double now) {
   settle(now);
   --state_.parked;
   --state_.loading;
+  const double saved = state_.saved_by_sharing();
   if (sequence.has_room_to_load()) {
     // Its KV came into the blocks that were set aside.
     state_.give_back_room_to_load(sequence);
@@ -339,12 +344,19 @@ void Replica::finish_load(std::int32_t slot, double now) {
     state_.pool.hold(sequence.prefix, state_.pool.match(sequence.prefix, sequence.target - 1),
                      sequence.kv);
     if (!sequence.kv.parts.empty()) ++state_.holders;
+    state_.held_waiting += sequence.kv.shared;
+    count_sharing(saved, now);
   } else {
     sequence.loaded = -1;  // it came in vain: who runs has the blocks. It may load again.
   }
   lower_.end_load(slot);
   put_first(slot);
   stop_lanes(now);
+}
+
+void Replica::count_sharing(double before, double now) {
+  const double more = state_.saved_by_sharing() - before;
+  if (more != 0) lanes_[0].count_sharing(more, now);
 }
 
 void Replica::stop_lanes(double now) {

@@ -356,6 +356,8 @@ class alignas(64) Replica {
   // Starts what a request loads from the tiers below, where that is worth it and there is room.
   enum class Load : std::uint8_t { nothing, waits_for_room, begun };
   Load start_load(std::int32_t slot, double now);
+  // Sequences that wait hold more or less of the cache than `before`, when so much was saved by sharing.
+  void count_sharing(double before, double now);
   std::span<Lane> lanes_;
   double next_event_ = kNever;
   Lane* next_lane_ = nullptr;
