@@ -309,8 +309,8 @@ class ServingSim {
   double makespan_ = 0;
   double stuck_ = 0;
   double marked_ = kNever;  // the next mark (`next_mark`)
-  double interruption_ =
-      kNever;  // the next moment at which anything happens by the clock alone, marks included
+  // The next moment at which anything happens by the clock alone, marks included.
+  double interruption_ = kNever;
   bool scales_ = false;          // some pool follows the load
   bool fails_ = false;           // replicas of some pool fail
   bool sheds_ = false;           // some pool turns requests away
@@ -319,13 +319,13 @@ class ServingSim {
   bool in_sight_ = false;      // in some pool, replicas see what another one gives up of its cache
   std::size_t acting_ = 0;     // there: the replica whose turn it is
   bool others_moved_ = false;  // there: its turn has brought events of other replicas forward
-  bool keeps_turns_ =
-      false;  // a turn may follow another one of the same replica without a look elsewhere
+  // A turn may follow another one of the same replica without a look elsewhere.
+  bool keeps_turns_ = false;
   bool pipelines_ = false;  // the same, and some replicas are pipelines
   bool goes_on_ = false;    // the same, and nothing else happens where a part of a stretch ends
   bool leaves_quietly_ = false;  // a sequence that departs from a replica changes nothing elsewhere
-  bool many_ =
-      false;  // so many replicas, with one lane each, that their memory is fetched at every turn
+  // So many replicas, with one lane each, that their memory is fetched at every turn.
+  bool many_ = false;
   bool caches_ = false;  // some pool caches prefixes
   // With many replicas: whose turn is next, whose comes after it, and where the next request goes, as far as one can tell.
   std::size_t next_ = 0, after_next_ = 0, expected_ = 0;

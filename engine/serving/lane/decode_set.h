@@ -182,8 +182,8 @@ class DecodeSet {
 
   const PoolConstants* common_ = nullptr;
   Sequences* sequences_ = nullptr;
-  const Pace* pace_ =
-      nullptr;  // the present one; the pool's makes the most tokens and needs the most room
+  // The present one; the pool's makes the most tokens and needs the most room.
+  const Pace* pace_ = nullptr;
   RunningSet running_;
   SmallList<std::int32_t, 16> blocks_by_phase_;  // decoding sequences by context modulo block size
   double contexts_ = 0;
@@ -192,8 +192,8 @@ class DecodeSet {
   std::int64_t prompt_tokens_ = 0;
   StepCalendar finishes_;   // the lane's tokens at which sequences end
   LongestContext longest_;  // among the decoding sequences
-  bool longest_stale_ =
-      false;  // it has to be found anew: a sequence left before its end, or was left out of a step
+  // It has to be found anew: a sequence left before its end, or was left out of a step.
+  bool longest_stale_ = false;
   StepCalendar crossings_;  // the lane's tokens at which windows are full
   Pace changed_pace_;       // the present pace, where it is not the pool's
   // Where sequences have paces of their own

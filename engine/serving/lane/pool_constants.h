@@ -47,8 +47,8 @@ struct PoolConstants : PolicyConstants {
   StepTable* table = nullptr;
   ServingStats* stats = nullptr;
   PoolSums* sums = nullptr;
-  StepPlan* scratch_plan =
-      nullptr;  // shared by all replicas, since a plan is made and carried out in one turn
+  // Shared by all replicas, since a plan is made and carried out in one turn.
+  StepPlan* scratch_plan = nullptr;
   std::int64_t lanes = 1;  // of one replica: one per pipeline stage, each with a batch in flight
   BlockFilling blocks;
   double front_end_seconds = 0;               // per token; 0: clients have tokens at once
@@ -66,27 +66,27 @@ struct PoolConstants : PolicyConstants {
   bool carries = false;       // KV comes from another pool, or goes to one
   bool hands_over = false;  // a sequence that departs keeps its blocks until its KV is carried away
   bool tells_first_token = false;  // of sequences from another pool, when their KV arrives
-  bool given_up_in_sight =
-      false;  // other replicas find what this one gives up of its cache, in a store they share
-  bool tells_late =
-      false;  // the same, but that store need not be told at once that a prefix was used
-  bool counts_room =
-      true;  // KV held, and room that holds nothing, are summed over time for the row's figures
+  // Other replicas find what this one gives up of its cache, in a store they share.
+  bool given_up_in_sight = false;
+  // The same, but that store need not be told at once that a prefix was used.
+  bool tells_late = false;
+  // KV held, and room that holds nothing, are summed over time for the row's figures.
+  bool counts_room = true;
   bool audit = false;               // recount everything at every step
   bool answers_come_later = false;  // PolicyEntry
   // No acceptance is drawn, no draft reads late, no cache grows old, the replica steps and takes turns on its own, and no step
   // is written down.
   bool plain = true;
-  std::int64_t most_tokens =
-      1;  // prompt and output of the longest request that an empty replica can serve
+  // Prompt and output of the longest request that an empty replica can serve.
+  std::int64_t most_tokens = 1;
   std::span<const double> encode_seconds = {};  // as in PoolSetup
   double encode_slower = 1;
   double ttft_limit = 0;  // for ordering by slack
-  double seconds_per_prompt_token =
-      0;  // for ordering by slack, and for telling which requests will be late
+  // For ordering by slack, and for telling which requests will be late.
+  double seconds_per_prompt_token = 0;
   const std::array<double, kRequestClasses>* class_limits = nullptr;  // null: there are no classes
-  double seconds_to_read_a_token =
-      0;  // a prefix is loaded only where that takes less than reading it
+  // A prefix is loaded only where that takes less than reading it.
+  double seconds_to_read_a_token = 0;
   std::uint64_t seed = 0;
 };
 

@@ -25,8 +25,8 @@ struct ReplicaState {
 
   Sequences sequences;
   std::int32_t slots = 0;  // entries of `sequences` that are in use or can be used again
-  std::int32_t first_unused =
-      -1;  // head of the list of the latter, linked through `Sequence::after`
+  // Head of the list of the latter, linked through `Sequence::after`.
+  std::int32_t first_unused = -1;
   WaitingQueue waiting;
   FewSlots landed;    // sequences whose KV has arrived: they decode from the next step on
   FewSlots departed;  // sequences that are done here with the last event
@@ -43,8 +43,8 @@ struct ReplicaState {
   std::int64_t parked = 0;
   std::int64_t parked_blocks = 0;
   std::int64_t holders = 0;  // sequences in the queue that hold what was loaded for them
-  std::int64_t awaiting =
-      0;        // sequences that join the queue once their adapter or images are there
+  // Sequences that join the queue once their adapter or images are there.
+  std::int64_t awaiting = 0;
   KvPool pool;  // every event looks at its first cache line; few look at what follows
   FairShare shares;
   AdmissionPaces admissions;

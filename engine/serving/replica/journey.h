@@ -28,8 +28,8 @@ struct TierSetup {
   double seconds_per_token = 0;  // on the way up, which takes one load after another
   double starts_per_token = 0;   // further seconds for tokens that come block by block
   double latency = 0;
-  double seconds_per_token_alone =
-      0;  // on the way up for a single load, where it cannot use all of the way
+  // On the way up for a single load, where it cannot use all of the way.
+  double seconds_per_token_alone = 0;
 };
 
 // In the order in which they are asked. Each replica has tiers of its own, but all share the store.
@@ -52,8 +52,8 @@ struct PoolSetup {
   std::int64_t state = 0;
   std::int64_t states = 0;
   double expected = 0;  // tokens that a step makes of one sequence on average; 0: as the pace says
-  const DraftStep* draft =
-      nullptr;  // proposes the tokens that the pace counts on; null: nothing does
+  // Proposes the tokens that the pace counts on; null: nothing does.
+  const DraftStep* draft = nullptr;
   DeploymentRole role = DeploymentRole::main;
   ClockChoice clock = {};   // of steps that only decode
   std::int64_t window = 0;  // tokens that windowed layers of the model, or of its draft, attend to

@@ -151,8 +151,8 @@ class alignas(64) Replica {
   // What a request waits for outside the queue of the replica that reads its prompt, in seconds from now.
   struct Elsewhere {
     double images = 0;  // until its images are encoded
-    double entry =
-        0;  // until the replica that writes its answer has room and a seat, where that one tells the first token
+    // Until the replica that writes its answer has room and a seat, where that one tells the first token.
+    double entry = 0;
     double carrying = 0;      // while its KV is carried there
     bool sheds_late = false;  // the replica that writes its answer turns late requests away
   };
