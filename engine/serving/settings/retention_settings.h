@@ -13,7 +13,7 @@ namespace engine {
 
 enum class Retention : std::uint8_t {
   lru,     // the one that was used least recently
-  ttl,     // the same, and whatever nobody used for a stated time
+  ttl,     // the same, and also what was not used for a stated time
   pinned,  // the same, but those of sessions that go on only when there are no others
 };
 constexpr std::array<std::string_view, 3> enum_names(Retention) { return {"lru", "ttl", "pinned"}; }

@@ -31,8 +31,8 @@ struct ScalingSettings {
   Seconds cooldown{300};
   std::string schedule;
 
-  // Until a fleet of at most so many units that follows a steady load has grown, worked off what came meanwhile, and given up what it
-  // has too much of. One that is all on at least has nothing to settle.
+  // Seconds until a fleet of at most so many units that follows a steady load has grown, has worked off what came meanwhile, and has
+  // given up what it has too much of. A fleet whose least number is all of it has nothing to settle.
   Seconds settling(std::int64_t units) const {
     const bool follows = policy == ScalingPolicy::reactive || policy == ScalingPolicy::predictive;
     return follows && min_replicas < units ? 2.0 * interval + cold_start + cooldown : Seconds{0};

@@ -29,7 +29,7 @@
 
 namespace engine {
 
-// Who is first in the queue.
+// Which request is first in the queue.
 enum class Ordering : std::uint8_t {
   fcfs,
   priority,        // lower levels first, then by arrival
@@ -41,10 +41,10 @@ constexpr std::array<std::string_view, 5> enum_names(Ordering) {
   return {"fcfs", "priority", "slo", "longest_prefix", "fair_share"};
 }
 
-// Who makes room for others while it runs.
+// Which running sequences make room for others.
 enum class Preemption : std::uint8_t {
   as_policy,  // whom the policy picks when blocks run out
-  priority,   // whoever is less urgent, when blocks or seats are lacking for somebody more urgent
+  priority,   // less urgent ones, when a more urgent one lacks blocks or a seat
 };
 constexpr std::array<std::string_view, 2> enum_names(Preemption) {
   return {"as_policy", "priority"};
@@ -97,7 +97,7 @@ struct ServingSettings {
   LoraSettings lora;
   ClockSettings clock;
 
-  // Whoever is less urgent leaves for who is more: only a queue that knows who that is.
+  // Whether less urgent sequences make way for more urgent ones. Only a queue ordered by urgency knows which these are.
   bool makes_way() const {
     return preemption == Preemption::priority && ordering == Ordering::priority;
   }

@@ -17,7 +17,7 @@ enum class TransferMode : std::uint8_t {
 };
 constexpr std::array<std::string_view, 2> enum_names(TransferMode) { return {"whole", "layers"}; }
 
-// Who tells the client the first token, which reading the prompt gives.
+// Which deployment tells the client the first token, which is made by reading the prompt.
 enum class FirstToken : std::uint8_t {
   decode,  // the deployment that goes on, once it has the KV: SGLang, TensorRT-LLM, vLLM behind Dynamo
   prefill,  // the one that read the prompt, at once
