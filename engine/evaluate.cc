@@ -43,7 +43,7 @@ double largest_batch(const Footprint& footprint, const Deployed& main, const Mem
   const double most = demand.most_tokens == 0
                           ? kUnbounded
                           : each * double(demand.most_tokens) / double(demand.tokens_each);
-  // Of a share of what is left, activations take that share.
+  // Where KV has only a share of what is left, activations count with that share.
   const auto batch = [&](double room, double share) {
     return std::max(room / (kv + share * each), (room - share * most) / kv);
   };
@@ -153,7 +153,7 @@ void evaluate_point(const OneOfTwo& one, const Resources& resources, WorkMeter& 
            outcome);
 }
 
-// One of two models, which has the devices to itself: it fares the same whoever it shares them with otherwise.
+// Evaluates one of two models with the devices to itself. That is the same for every neighbour.
 void evaluate_alone(const OneOfTwo& one, const Resources& resources, WorkMeter& work,
                     Scratch& scratch, Outcome& outcome) {
   const Key key = key_of(one.scenario, resources.calibrations);

@@ -21,7 +21,7 @@ Problem split_problem(const Deployment& deployment) {
   return Refusal{ReasonClass::divisibility, std::move(*problem)};
 }
 
-// Formats may be those that the model is published in, which nobody wrote.
+// Formats may be those that the model is published in, which the sweep does not state.
 std::string wider_inputs(const Deployment& deployment) {
   const Quantization& quant = deployment.quant;
   const bool narrow = bytes_of(quant.weights) < 2 && bytes_of(quant.activations) < 2;

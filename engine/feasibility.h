@@ -16,7 +16,7 @@ inline double devices_of(const Deployment& deployment, double copies) {
   return double(deployment.parallel.devices()) * copies;
 }
 
-// The first thing that is in the way of so many copies, or nothing.
+// The first reason why so many copies of a deployment cannot work, or nothing.
 std::optional<Refusal> feasibility_problem(const Deployment& deployment, const Fabric& fabric,
                                            double copies);
 

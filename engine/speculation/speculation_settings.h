@@ -1,4 +1,4 @@
-// Speculative decoding as knobs of the scenario: who proposes tokens, how many, and how many of them hold.
+// Speculative decoding as knobs of the scenario: what proposes tokens, how many, and how many of them are accepted.
 #pragma once
 
 #include <array>

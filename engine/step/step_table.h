@@ -365,8 +365,8 @@ class StepTable {
   ClockLevels clocks_;
   bool clock_varies_ = false;
   bool lines_recur_ = false;  // they follow from the batch and its context, and nothing else
-  // Likewise, and no layer has a window: each cell of attention_ has one line; null: not yet. Lines stay where they are, and
-  // their memory stays from run to run.
+  // The same, and no layer has a window, so that each cell of attention_ has one line; null: it is not known yet. Lines keep their
+  // address, and their memory from run to run.
   bool keeps_lines_ = false;
   std::vector<const DecodeLine*> line_of_cell_;
   std::deque<DecodeLine> lines_;
