@@ -21,8 +21,8 @@ bool leaves_a_node(const Scenario& scenario);
 std::optional<Refusal> cluster_problem(const Deployed& from, double from_devices,
                                        const Deployed& to, double to_devices);
 
-// How KV caches of prompts with `tokens` tokens get from one to the other, of which there are so many devices in
-// all; or why they do not.
+// How KV caches of prompts with `tokens` tokens get from one deployment to the other, given the number of devices of each; or why they
+// cannot.
 struct HandoverWay {
   const TransferSettings& transfer;
   const Deployed& from;
