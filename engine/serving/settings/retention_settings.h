@@ -24,11 +24,12 @@ struct RetentionSettings {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("policy", self.policy,
-          "which cached prefixes are given up; lru: when blocks run out, the least recently used; "
-          "ttl: also those that nobody used for a time; pinned: those of sessions that go on last",
-          any_value);
-    visit("ttl", self.ttl, "ttl: how long a cached prefix that nobody uses is kept", positive);
+    visit(
+        "policy", self.policy,
+        "which cached prefixes are given up; lru: when blocks run out, the least recently used; "
+        "ttl: also those that were not used for a time; pinned: those of sessions that go on last",
+        any_value);
+    visit("ttl", self.ttl, "ttl: how long a cached prefix is kept without being used", positive);
   }
 };
 

@@ -48,8 +48,8 @@ struct ScalingSettings {
     visit("min_replicas", self.min_replicas,
           "fewest replicas that are on; and, under a trace or a curve, how many at first: a steady "
           "load begins with all, and is measured once too many have been given up; 0: all are "
-          "given up once nobody came for the cooldown, and the next request starts one at once and "
-          "waits for it",
+          "given up when no request came for the cooldown, and the next request starts one at once "
+          "and waits for it",
           between(0, 1 << 20));
     visit("target", self.target,
           "requests inside a replica that reactive and predictive aim at; with parallel.dp above "

@@ -115,7 +115,7 @@ struct ServingSettings {
   static void fields(Self& self, Visit&& visit) {
     visit("name", self.name, "name of the engine settings", a_label);
     visit("policy", self.policy, "which requests run in a step", any_value);
-    visit("ordering", self.ordering, "who is first in the queue", any_value);
+    visit("ordering", self.ordering, "which request is first in the queue", any_value);
     visit(
         "max_num_batched_tokens", self.max_num_batched_tokens,
         "most tokens in one step; auto: as vLLM's server sets it by itself, 8192 on devices of 70 "
@@ -221,10 +221,11 @@ struct ServingSettings {
     visit("sampling", self.sampling, "how tokens are chosen from the logits", any_value);
     visit("stepping", self.stepping,
           "simulate every step on its own: the slow reference for the closed form", any_value);
-    visit("preemption", self.preemption,
-          "who makes room while it runs; as_policy: whom the policy picks when blocks run out; "
-          "priority: less urgent requests, when blocks or seats are lacking for more urgent ones",
-          any_value);
+    visit(
+        "preemption", self.preemption,
+        "which running requests make room for others; as_policy: those that the policy picks when "
+        "blocks run out; priority: less urgent ones, when more urgent ones lack blocks or seats",
+        any_value);
     visit("prediction_error", self.prediction_error,
           "least_predicted: standard deviation of the logarithm of a predicted output over the "
           "real one",

@@ -81,12 +81,12 @@ struct TransferSettings {
           "an adapter while both use it",
           any_value);
     visit("first_token", self.first_token,
-          "who sends the first token: decode, once the KV cache is there; prefill, when the prompt "
-          "has been read",
+          "which deployment sends the first token: decode, once it has the KV cache; prefill, when "
+          "it has read the prompt",
           any_value);
     visit("local_prompt", self.local_prompt,
-          "task serve: prompts with at most so many tokens that are not cached stay in the main "
-          "deployment; 0: all are read by the prefill deployment",
+          "task serve: the main deployment reads prompts itself of which at most this many tokens "
+          "are not in its cache; 0: the prefill deployment reads all",
           non_negative);
     visit(
         "oversubscription", self.oversubscription,
