@@ -23,6 +23,7 @@
 #include "engine/shared_prompts.h"
 #include "engine/sound_figures.h"
 #include "engine/tasks/classify/classify_task.h"
+#include "engine/tasks/handover.h"
 #include "engine/tasks/request/retrieval.h"
 #include "engine/tasks/serve/image_encoder.h"
 #include "engine/tasks/serve/served_adapters.h"
@@ -39,10 +40,12 @@ double largest_batch(const Footprint& footprint, const Deployed& main, const Mem
   const double left = footprint.left().value;
   if (demand.tokens_each == 0) return left / kv;
   const double activations = footprint.activations.value;
-  const double each = activations / double(demand.sequences);
-  const double most = demand.most_tokens == 0
-                          ? kUnbounded
-                          : each * double(demand.most_tokens) / double(demand.tokens_each);
+  // Sequences whose tokens fill a step: activations grow up to theirs.
+  const double filling = demand.most_tokens == 0
+                             ? kUnbounded
+                             : double(demand.most_tokens) / double(demand.tokens_each);
+  const double each = activations / std::min(double(demand.sequences), filling);
+  const double most = each * filling;
   // Where KV has only a share of what is left, activations count with that share.
   const auto batch = [&](double room, double share) {
     return std::max(room / (kv + share * each), (room - share * most) / kv);
@@ -119,6 +122,12 @@ void evaluate_point(const OneOfTwo& one, const Resources& resources, WorkMeter& 
   if (speculates(scenario)) {
     draft = std::make_unique<Draft>();
     if (auto problem = ready_draft(scenario, resources, copies, main, *draft)) {
+      return refuse(std::move(*problem));
+    }
+  }
+  // Training looks after its samples and its tail itself.
+  if (scenario.task != Task::train) {
+    if (auto problem = shared_cluster_problem(scenario, main.fabric)) {
       return refuse(std::move(*problem));
     }
   }

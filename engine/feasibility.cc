@@ -21,39 +21,15 @@ Problem split_problem(const Deployment& deployment) {
   return Refusal{ReasonClass::divisibility, std::move(*problem)};
 }
 
-// Formats may be those that the model is published in, which the sweep does not state.
-std::string wider_inputs(const Deployment& deployment) {
-  const Quantization& quant = deployment.quant;
-  const bool narrow = bytes_of(quant.weights) < 2 && bytes_of(quant.activations) < 2;
-  if (!narrow) return "";
+// Formats may be those that the model is published in, or the usual ones, which the sweep does not state.
+std::string other_formats(const Device& device, const Quantization& quant) {
+  const bool narrow = bytes_of(quant.weights) < 2;
   for (const Dtype wide : {Dtype::bf16, Dtype::fp16}) {
-    if (matrix_peak(deployment.device, wide).value > 0) {
-      return fmt::format("; quant.activations: {} runs these weights", name_of(wide));
-    }
+    if (matrix_peak(device, wide).value <= 0) continue;
+    return narrow ? fmt::format("; quant.activations: {} runs these weights", name_of(wide))
+                  : fmt::format("; quant: {{weights: {0}, activations: {0}}} runs", name_of(wide));
   }
   return "";
-}
-
-Problem format_problem(const Deployment& deployment) {
-  const Device& device = deployment.device;
-  const Dtype dtype = compute_dtype(deployment.quant.weights, deployment.quant.activations);
-  if (matrix_peak(device, dtype).value <= 0) {
-    return Refusal{ReasonClass::format,
-                   fmt::format("the device has no {0} matrix arithmetic (device.peak.{0} is 0){1}",
-                               name_of(dtype), wider_inputs(deployment))};
-  }
-  if (is_microscaled(deployment.quant) && matrix_peak(device, Dtype::fp4).value <= 0) {
-    return Refusal{
-        ReasonClass::format,
-        fmt::format("fp8 with a scale for {} values (quant.group; MXFP8) needs matrix units that "
-                    "scale blocks, which came with fp4 (device.peak.fp4 is 0); quant.group: 128 "
-                    "scales square blocks, 1048576 a tensor",
-                    deployment.quant.group)};
-  }
-  const Dtype wide = matrix_peak(device, Dtype::bf16).value > 0 ? Dtype::bf16 : Dtype::fp16;
-  if (matrix_peak(device, wide).value > 0) return std::nullopt;
-  return Refusal{ReasonClass::format,
-                 "the device has no 16-bit matrix arithmetic, which attention and logits need"};
 }
 
 Problem grid_problem(const SystolicArray& array) {
@@ -72,10 +48,31 @@ Problem cluster_problem(double devices, const Fabric& fabric) {
 
 }  // namespace
 
+std::optional<Refusal> arithmetic_problem(const Device& device, const Quantization& quant) {
+  const Dtype dtype = compute_dtype(quant.weights, quant.activations);
+  if (matrix_peak(device, dtype).value <= 0) {
+    return Refusal{ReasonClass::format,
+                   fmt::format("the device has no {0} matrix arithmetic (device.peak.{0} is 0){1}",
+                               name_of(dtype), other_formats(device, quant))};
+  }
+  if (is_microscaled(quant) && matrix_peak(device, Dtype::fp4).value <= 0) {
+    return Refusal{
+        ReasonClass::format,
+        fmt::format("fp8 with a scale for {} values (quant.group; MXFP8) needs matrix units that "
+                    "scale blocks, which came with fp4 (device.peak.fp4 is 0); quant.group: 128 "
+                    "scales square blocks, 1048576 a tensor",
+                    quant.group)};
+  }
+  const Dtype wide = matrix_peak(device, Dtype::bf16).value > 0 ? Dtype::bf16 : Dtype::fp16;
+  if (matrix_peak(device, wide).value > 0) return std::nullopt;
+  return Refusal{ReasonClass::format,
+                 "the device has no 16-bit matrix arithmetic, which attention and logits need"};
+}
+
 std::optional<Refusal> feasibility_problem(const Deployment& deployment, const Fabric& fabric,
                                            double copies) {
   if (auto problem = split_problem(deployment)) return problem;
-  if (auto problem = format_problem(deployment)) return problem;
+  if (auto problem = arithmetic_problem(deployment.device, deployment.quant)) return problem;
   if (auto problem = grid_problem(deployment.device.array)) return problem;
   if (auto problem = cluster_problem(devices_of(deployment, copies), fabric)) return problem;
   return links_problem(deployment.parallel, fabric);

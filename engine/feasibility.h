@@ -16,6 +16,9 @@ inline double devices_of(const Deployment& deployment, double copies) {
   return double(deployment.parallel.devices()) * copies;
 }
 
+// Why a device cannot do products in these formats, or nothing.
+std::optional<Refusal> arithmetic_problem(const Device& device, const Quantization& quant);
+
 // The first reason why so many copies of a deployment cannot work, or nothing.
 std::optional<Refusal> feasibility_problem(const Deployment& deployment, const Fabric& fabric,
                                            double copies);

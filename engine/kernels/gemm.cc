@@ -243,11 +243,11 @@ double least_arithmetic(const UnitWork& work, const Device& device,
   return steady_time(work.flops, peak, device_rates(device), set->fit);
 }
 
-void take_at_least(Seconds least, KernelTime& time) {
+// The arithmetic is there whether or not the memory hides it, so that under a power limit a faster memory leaves no more of it.
+void take_at_least(Seconds least, Seconds arithmetic, KernelTime& time) {
+  time.compute = std::max(time.compute, arithmetic);
   if (time.time >= least) return;
   const Seconds more = least - time.time;
-  // The arithmetic is the same, so more of it shows where the rest takes less.
-  time.compute = std::max(time.compute, std::min(time.compute + more, least - time.launch));
   time.time += more;
   time.saved[Bound::compute] += more;
 }
@@ -256,6 +256,8 @@ KernelTime faster_of(const KernelTime& one, const KernelTime& other) {
   const bool first = one.time <= other.time;
   const KernelTime& slower = first ? other : one;
   KernelTime time = first ? one : other;
+  // Under a power limit the one with less of it may be the faster one.
+  time.compute = std::min(one.compute, other.compute);
   time.tier = Tier::transfer;
   time.extrapolated = true;
   time.low = std::min(time.low, slower.low);
@@ -270,28 +272,43 @@ namespace {
 // expanding hide all that so many rows have; fewer rows are as their own tables say, but for the `arithmetic` of the product.
 void expand_weights(const KernelTime& wide, double rows, Seconds arithmetic, KernelTime& time) {
   constexpr double expanding = 1.1, many_rows = 1024;
-  const Seconds least = std::max(
-      std::min(wide.time, wide.launch + wide.compute * expanding) * std::min(1.0, rows / many_rows),
-      std::min(wide.time, time.launch + arithmetic));
-  take_at_least(least, time);
+  const double share = std::min(1.0, rows / many_rows);
+  const Seconds working = wide.time - wide.launch;
+  const Seconds expanded = std::min(working, wide.compute * expanding) * share;
+  const Seconds least =
+      std::max(expanded + wide.launch * share, std::min(wide.time, time.launch + arithmetic));
+  take_at_least(least, std::max(expanded, std::min(working, arithmetic)), time);
 }
 
 bool expands_weights(GemmFormat format) {
   return format == GemmFormat::int8_wo || format == GemmFormat::int4_wo;
 }
 
-// On a generation whose products with narrow weights nobody measured, another one's kernel speaks for them, with all that it
-// needs to start there. Kernels for wider weights with fewer bytes to read say as much, those of its own 16-bit products among
-// them: the fastest is what an engine runs, and the interval reaches to the slowest.
-void read_narrow_weights(const Product& product, const Device& device,
-                         const Calibration& calibration, const Coordinates& shape,
-                         KernelTime& time) {
+// A product with narrow weights, of which `time` is what the set of its format says. On a generation whose products with narrow
+// weights nobody measured, another one's kernel speaks for them, with all that it needs to start there. Kernels for wider weights
+// with fewer bytes to read say as much, those of its own 16-bit products among them: the fastest is what an engine runs, and the
+// interval reaches to the slowest. Each of them expands the weights.
+KernelTime narrow_product_time(const Gemm& gemm, const Product& product, const Device& device,
+                               const Calibration& calibration, KernelTime time) {
   const ParameterSet chosen = choose_set(device);
+  const GemmFormat format = gemm_format(gemm.weights, gemm.activations, gemm.group);
+  Gemm wide = gemm;
+  wide.weights = gemm.activations;
+  const KernelTime in_16_bits = gemm_time(wide, device, &calibration);
+  const Seconds arithmetic{
+      least_arithmetic({time.flops.value, wide.weights, wide.activations, wide.group}, device,
+                       calibration) *
+      1e-6};
+  expand_weights(in_16_bits, product.m, arithmetic, time);
+  if (measures_generation(calibration.gemm[static_cast<std::size_t>(format)], chosen)) return time;
   for (const GemmFormat wider : {GemmFormat::int8_wo, GemmFormat::bf16}) {
     const auto* set = find_set(calibration.gemm[static_cast<std::size_t>(wider)], chosen);
     if (set == nullptr) continue;
-    time = faster_of(time, fitted_product(product, device, *set, chosen, wider, shape));
+    KernelTime other = fitted_product(product, device, *set, chosen, wider, gemm_coordinates(gemm));
+    expand_weights(in_16_bits, product.m, arithmetic, other);
+    time = faster_of(time, other);
   }
+  return time;
 }
 
 }  // namespace
@@ -321,14 +338,7 @@ KernelTime gemm_time(const Gemm& gemm, const Device& device, const Calibration* 
       const bool of_generation = is_own(sets, set) || sets.find(chosen) == set;
       time.extrapolated = time.extrapolated || !of_generation;
       if (expands_weights(format) && time.tier != Tier::measured) {
-        if (!measures_generation(sets, chosen)) {
-          read_narrow_weights(product, device, *calibration, gemm_coordinates(gemm), time);
-        }
-        Gemm wide = gemm;
-        wide.weights = gemm.activations;
-        const double arithmetic = least_arithmetic(
-            {time.flops.value, wide.weights, wide.activations, wide.group}, device, *calibration);
-        expand_weights(gemm_time(wide, device, calibration), m, Seconds{arithmetic * 1e-6}, time);
+        time = narrow_product_time(gemm, product, device, *calibration, time);
       }
       if (gemm.precise)
         sum_precisely(device, compute_dtype(device, gemm.weights, gemm.activations), time);

@@ -45,8 +45,8 @@ struct UnitWork {
 // attention multiply on the same units at the same clocks, and expanded weights do: none is faster, whatever its shape.
 double least_arithmetic(const UnitWork& work, const Device& device, const Calibration& calibration);
 
-// Longer arithmetic, where a time is too short.
-void take_at_least(Seconds least, KernelTime& time);
+// A time no shorter than `least`, and no less arithmetic in it.
+void take_at_least(Seconds least, Seconds arithmetic, KernelTime& time);
 
 // What a narrow product takes longer whose sums are kept in 32 bits.
 void sum_precisely(const Device& device, Dtype format, KernelTime& time);

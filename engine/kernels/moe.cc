@@ -247,18 +247,18 @@ KernelTime unmeasured_experts(const Moe& op, const Device& device, const Calibra
   if (measures_generation(integers, chosen)) {
     return fitted_experts(op, device, calibration, MoeFormat::int4_wo, *integers.find(chosen));
   }
-  const KernelTime time = fitted_experts(op, device, calibration, format, set);
+  KernelTime time = fitted_experts(op, device, calibration, format, set);
   const auto* wide = find_shared_set(sets_of(MoeFormat::bf16), chosen);
   if (wide == nullptr) return time;
-  KernelTime faster =
-      faster_of(time, fitted_experts(op, device, calibration, MoeFormat::bf16, *wide));
+  KernelTime other = fitted_experts(op, device, calibration, MoeFormat::bf16, *wide);
   // Either way weights are expanded beside the arithmetic of many tokens, which fewer bytes do not shorten.
   const double rate = instruction_rate(device, device_rates(device), op, format);
   const double lost = rows_of_a_tile(kLargestTile, set.fit) / kLargestTile;
-  const Seconds arithmetic{faster.flops.value * lost / (rate * set.fit.compute_share) * 1e-6};
-  faster.compute = std::max(faster.compute, arithmetic);
-  take_at_least(faster.launch + arithmetic, faster);
-  return faster;
+  const Seconds arithmetic{time.flops.value * lost / (rate * set.fit.compute_share) * 1e-6};
+  for (KernelTime* either : {&time, &other}) {
+    take_at_least(either->launch + arithmetic, arithmetic, *either);
+  }
+  return faster_of(time, other);
 }
 
 }  // namespace

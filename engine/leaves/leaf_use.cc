@@ -149,10 +149,17 @@ double condition_value(const LeafValue& value) {
   return std::get<std::string>(value).empty() ? 0 : 1;
 }
 
-const LeafUse* why_inert(int number, const CanBe& can_be) {
+namespace {
+
+// The first reason that does not ask whether `without` is there.
+const LeafUse* first_reason(int number, const CanBe& can_be, std::string_view without) {
   const Leaf& leaf = leaf_table().leaves[std::size_t(number)];
   for (const Concern& concern : concerns_of(leaf)) {
     const LeafUse& use = leaf_uses()[concern.use];
+    const bool asks = std::ranges::any_of(use.any_of, [&](const UseCondition& condition) {
+      return !without.empty() && condition.path == without;
+    });
+    if (asks) continue;
     const auto holds = [&](const UseCondition& condition) {
       if (concern.of_role && condition.path == "task" && leaf.path.starts_with("rollout.")) {
         // It serves, whatever the main deployment does.
@@ -166,6 +173,26 @@ const LeafUse* why_inert(int number, const CanBe& can_be) {
     if (std::ranges::none_of(use.any_of, holds)) return &use;
   }
   return nullptr;
+}
+
+// Samples to train on are made by the engine and in the formats of the main deployment, as far as the role states no others.
+bool makes_samples(const Leaf& leaf, const CanBe& can_be) {
+  if (!leaf.path.starts_with("serving.") && !leaf.path.starts_with("quant.")) return false;
+  const UseCondition trains{.path = "task", .names = {"train"}};
+  const UseCondition samples{.path = "train.rollout.prompts", .kind = Kind::above, .bound = 0};
+  if (!can_hold(trains, trains.path, can_be) || !can_hold(samples, samples.path, can_be)) {
+    return false;
+  }
+  const int role = leaf_table().find_leaf("rollout." + leaf.path);
+  return role >= 0 && first_reason(role, can_be, "rollout.present") == nullptr;
+}
+
+}  // namespace
+
+const LeafUse* why_inert(int number, const CanBe& can_be) {
+  const LeafUse* reason = first_reason(number, can_be, {});
+  const Leaf& leaf = leaf_table().leaves[std::size_t(number)];
+  return reason != nullptr && makes_samples(leaf, can_be) ? nullptr : reason;
 }
 
 const ValueUse* why_another(int number, double value, const CanBe& can_be) {

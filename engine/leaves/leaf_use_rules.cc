@@ -57,6 +57,8 @@ constexpr std::string_view kNotInTraining[] = {
     "serving.expert_exchange",
     "serving.narrow_exchange",
     "serving.two_batch_overlap",
+    "serving.all_reduce",
+    "serving.kernels",
     "serving.context",
     "serving.attention",
     "serving.decode_parts",
@@ -162,6 +164,8 @@ std::vector<LeafUse> request_uses() {
       {"load.priorities", "load.arrivals is not trace", {drawn}},
       {"load.tenants", "load.arrivals is not trace", {drawn}},
       {"load.tenant_skew", "load.arrivals is not trace", {drawn}},
+      {"load.shared_prefix", "load.arrivals is not trace", {drawn}},
+      {"load.prefix_groups", "load.arrivals is not trace", {drawn}},
       {"load.lengths.correlation",
        "load.lengths.distribution is lognormal",
        {is("load.lengths.distribution", {"lognormal"})}},
@@ -314,7 +318,8 @@ std::vector<LeafUse> role_uses() {
         "prefill.host.graph_sizes", "prefill.serving.attention", "prefill.serving.decode_parts",
         "prefill.serving.mixed_attention", "prefill.serving.new_token_ratio",
         "prefill.serving.stepping", "prefill.serving.prediction_error", "prefill.serving.pushes_kv",
-        "prefill.serving.failures.attempts", "prefill.serving.failures.answers"}) {
+        "prefill.serving.reserved_decode_tokens", "prefill.serving.failures.attempts",
+        "prefill.serving.failures.answers"}) {
     uses.push_back({path, "the deployment generates tokens, which one for prompts does not", {}});
   }
   uses.push_back({"prefill.host.request_latency",

@@ -35,9 +35,11 @@ std::vector<LeafUse> neighbour_uses() {
                                       "neighbour.serving.replicas", "neighbour.serving.clock"}) {
     uses.push_back({path, "the deployment has devices of its own, which a neighbour has not", {}});
   }
-  uses.push_back({"neighbour.serving.pushes_kv",
-                  "another deployment reads the prompts, which it does not for a neighbour",
-                  {}});
+  for (const std::string_view path :
+       {"neighbour.serving.pushes_kv", "neighbour.serving.reserved_decode_tokens"}) {
+    uses.push_back(
+        {path, "another deployment reads the prompts, which it does not for a neighbour", {}});
+  }
   uses.push_back(
       {"neighbour.host.graph_sizes", "the deployment has a draft, which a neighbour has not", {}});
   return uses;

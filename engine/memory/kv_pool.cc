@@ -189,7 +189,8 @@ void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, Sh
     const std::int32_t index = known ? found : insert(prefix[i].key);
     Extent& extent = extents_[std::size_t(index)];
     extent.own = prefix[i].own();
-    const Reached reached{index, start, end, known && extent.blocks >= computed};
+    const bool goes_on = !in_part && end < prefix.back().end;
+    const Reached reached{index, start, end, goes_on, known && extent.blocks >= computed};
     const bool keeps = state_blocks_ > 0 && how.has_states && wants_state(prefix, i, reached);
     // Another request has computed as much meanwhile: its copy is the shared one, and this one stays private.
     if (reached.known) {

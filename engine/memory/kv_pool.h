@@ -3,7 +3,7 @@
 // Without prefix caching a pool is a count. With it, what requests may share is kept in extents: runs of blocks with one key (a block
 // of a recorded trace, a system prompt, a turn of a conversation). Requests may use different lengths of an extent; what they share is
 // the common part. An extent is as long as what was computed of it, and is held as far as its longest present user needs it. Blocks
-// beyond that are cache, and are given up from the end. So a long prompt costs as much time as it has parts, not blocks.
+// beyond that are cache, given up from the end. So a long prompt costs as much time as it has parts, not blocks.
 //
 // Engines keep all free blocks in one queue by age, whatever is in them: blocks that come free go to its end, the last of a
 // request first, and the oldest are taken first. So answers that no request will ever ask for push out older prefixes. Here pieces
@@ -65,13 +65,12 @@ class KvPool {
   }
   // The same to a second tier, at once.
   void also_copy_to(KvTier& tier) { other_tier_ = &tier; }
-
   // Ends of what every step looks at, and of what most steps look at where prefixes are cached.
   const void* behind_counts() const { return &table_; }
   const void* behind_cache() const { return &evicted_; }
 
   std::int64_t total() const { return total_; }
-  // Blocks that can be taken: those that hold no prefix, and cache that no request holds.
+  // Blocks that can be taken: without a prefix, or cache that no request holds.
   std::int64_t free() const { return oldest_ + younger_ + idle_; }
   // Of these, those that are taken before any cache is given up.
   std::int64_t before_cache() const { return oldest_; }
@@ -130,7 +129,7 @@ class KvPool {
            holding.shared == match.blocks && parts.back().blocks == match.last;
   }
 
-  // With many pools: fetch what is about to be looked up, and what a request changes that has computed more of its prompt.
+  // Fetch what is about to be looked up, and what a request changes that has computed more.
   void fetch(std::span<const PrefixExtent> prefix) const {
     if (!caching_) return;
     for (const PrefixExtent& extent : prefix) table_.fetch(extent.key);
@@ -195,7 +194,7 @@ class KvPool {
   // to them. What several share comes free with the last of them.
   std::int64_t freed_by(const KvHolding& holding, std::int64_t blocks,
                         std::vector<KvHolding::Part>& gone) const;
-  // A request lets go of all it holds. What stays in the cache may be `pinned`: it is given up after everything that is not.
+  // A request lets go of all it holds. What stays in the cache may be `pinned`, and is then given up last.
   void release(KvHolding& holding, std::int64_t blocks, bool pinned = false) {
     give(blocks - holding.shared);
     if (!caching_) return;
@@ -298,6 +297,7 @@ class KvPool {
   struct Reached {
     std::int32_t extent = -1;
     std::int64_t start = 0, end = 0;  // tokens
+    bool goes_on = false;             // the prompt or answer does not end there
     bool known = false;               // other requests have computed it, too
   };
   // ---- states (kv_pool_states.cc) ----

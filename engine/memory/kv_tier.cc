@@ -83,8 +83,16 @@ void KvTier::store(std::uint64_t key, std::int64_t blocks, KeptState state) {
     if (stored.state.at == 0) used_ += state_blocks_;
     stored.state = state;
   }
+  give_up_oldest();
+}
+
+void KvTier::give_up_oldest() {
   while (used_ > total_ && !asks_) {
-    const std::int32_t first = first_;
+    std::int32_t first = first_;
+    while (first >= 0 && extents_[std::size_t(first)].loads > 0) {
+      first = extents_[std::size_t(first)].after;
+    }
+    if (first < 0) return;
     if (extents_[std::size_t(first)].late_users > 0 && is_shared()) {
       asks_ = true;
       ask_for_uses_();
@@ -106,6 +114,17 @@ void KvTier::store(std::uint64_t key, std::int64_t blocks, KeptState state) {
     places_.erase(oldest.key);
     unused_.push_back(first);
   }
+}
+
+std::int32_t KvTier::begin_load(std::uint64_t key) {
+  const std::int32_t index = exists() ? places_.find(key) : -1;
+  if (index >= 0) ++extents_[std::size_t(index)].loads;
+  return index;
+}
+
+void KvTier::end_load(std::int32_t place) {
+  --extents_[std::size_t(place)].loads;
+  give_up_oldest();
 }
 
 void KvTier::drop_state(std::uint64_t key) {

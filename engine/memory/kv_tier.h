@@ -60,6 +60,10 @@ class KvTier {
   // `expect_no_more`. Before such an extent is given up, all users are asked once for the uses they have not told yet.
   std::int32_t expect_uses(std::uint64_t key, std::int64_t blocks);
   void expect_no_more(std::int32_t place) { --extents_[std::size_t(place)].late_users; }
+  // While something of an extent is under way from here it is not given up, and others may take more room than there is. Returns
+  // its place; -1: it is not here.
+  std::int32_t begin_load(std::uint64_t key);
+  void end_load(std::int32_t place);
   bool has_at(std::int32_t place, std::uint64_t key, std::int64_t blocks) const {
     const Extent& extent = extents_[std::size_t(place)];
     return extent.key == key && extent.blocks >= blocks;
@@ -77,7 +81,10 @@ class KvTier {
     std::int32_t before = -1, after = -1;  // neighbours by last use
     UseMoment used;                        // the last use
     std::int32_t late_users = 0;
+    std::int32_t loads = 0;  // under way
   };
+  // Gives up what is too much, and what nobody loads.
+  void give_up_oldest();
   std::int32_t add(std::uint64_t key);
   void use(std::int32_t index);
   void link(std::int32_t index);

@@ -1,5 +1,6 @@
 #include "engine/model/backward_ops.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/model/expert_places.h"
@@ -185,7 +186,7 @@ struct Backward {
     using Way = ExpertExchange::Way;
     ExpertExchange back = op;
     back.way = op.way == Way::dispatch ? Way::combine : Way::dispatch;
-    back.value_bytes = 2;
+    back.value_bytes = std::max(kActivationBytes, op.value_bytes);
     add(back);
   }
 

@@ -31,7 +31,9 @@ CapacityEstimate capacity_estimate(const PoolSetup& pool, const TypicalWork& wor
   const double states = double(pool.state * pool.pace.queries);
   const double held = tokens_held(pool, work) + states;
   const double fit = double(pool.kv_blocks * settings.block_size) / held;
-  estimate.batch = std::clamp(fit, 1.0, double(settings.max_num_seqs));
+  // Batches in flight share blocks and seats: as many are in as the pipeline has stages.
+  const double stages = double(context.shard.parallel.pp);
+  estimate.batch = std::max(1.0, std::min(fit, double(settings.max_num_seqs)) / stages);
 
   const std::int64_t window = context.shard.model->window;
   const auto whole = [](double x) { return std::max<std::int64_t>(1, std::int64_t(x + 0.5)); };
@@ -46,7 +48,6 @@ CapacityEstimate capacity_estimate(const PoolSetup& pool, const TypicalWork& wor
   add_decode(decode, whole(estimate.batch), whole(work.prompt + work.output / 2), window);
   decode.adapters = adapters(estimate.batch, work.answers);
   const std::int64_t middle = whole(work.prompt + work.output / 2);
-  const double stages = double(context.shard.parallel.pp);
   // Seconds per token of one sequence with so many proposals, while other batches are in the other stages.
   const auto token_seconds = [&](std::int64_t queries, const DraftStep* draft, double made) {
     BatchShape verified = decode;

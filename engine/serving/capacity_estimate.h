@@ -7,7 +7,7 @@
 namespace engine {
 
 struct CapacityEstimate {
-  double batch = 1;     // decodes that fit in blocks and seats, per replica
+  double batch = 1;     // decodes of a step that fit in blocks and seats
   double requests = 0;  // a second, all replicas
 };
 

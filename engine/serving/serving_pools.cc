@@ -1,6 +1,7 @@
 // How a pool of replicas begins a run, and what they have in common in it.
 #include <algorithm>
 
+#include "engine/base/random.h"
 #include "engine/serving/serving_sim.h"
 
 namespace engine {
@@ -110,6 +111,7 @@ void ServingSim::start_pool(std::size_t index) {
   in_sight_ = in_sight_ || pool.common.given_up_in_sight;
   const RouterEntry& router = router_of(from.settings.router);
   pool.route = router.route;
+  pool.routing_seed = index == 0 ? problem_->seed : mixed_seed(problem_->seed, index);
   pool.weight = router.weight;
   pool.weights.reset(pool.count, 0, kTakesNone);
   // What is measured of a steady load is a fleet that has followed it.

@@ -186,7 +186,7 @@ std::size_t ServingSim::route_among(Pool& pool, const Request& request, double n
                                   .classes = problem_->load.classes,
                                   .now = now,
                                   .nth = pool.routed - 1,
-                                  .seed = problem_->seed});
+                                  .seed = pool.routing_seed});
 }
 
 void ServingSim::arrive(RequestSource& source) {

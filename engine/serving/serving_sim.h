@@ -68,6 +68,7 @@ class ServingSim {
     std::size_t first = 0, count = 0;
     std::size_t first_lane = 0, lanes = 1;  // of each replica
     Route* route = nullptr;
+    std::uint64_t routing_seed = 0;  // where one pool sends a request says nothing of another's
     ReplicaWeight weight = ReplicaWeight::none;
     PrefixHolders holders;  // which replicas hold a prefix, for a router that looks at caches
     LeastOf<std::int64_t> weights;

@@ -16,7 +16,8 @@ struct Taken {
   double multiprocessors = 0;
   double of = 1;
 };
-// None of a device that has no more by its datasheet: those of a few large cores (TPUs, Gaudi, Trainium) send by engines of their own.
+// None of a device that has no more than 16 by its datasheet: those of a few large cores (TPUs, Gaudi, Trainium) send by engines of
+// their own.
 Taken taken_of(double multiprocessors, const Device& device);
 Seconds longer_beside(Seconds work, Seconds beside, const Taken& taken);
 

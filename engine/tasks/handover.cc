@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <string_view>
 
 #include "engine/calibration/device_facts.h"
 #include "engine/comm/sends.h"
@@ -68,6 +70,14 @@ double copies_sent(const HandoverWay& way) {
   return std::max(1.0, std::floor(kept(way.to) / kept(way.from) + 1e-6));
 }
 
+std::string_view name_of_role(const Scenario& scenario, const Deployment& on) {
+  std::string_view found;
+  each_role(scenario, [&](std::string_view name, const Role& role) {
+    if (&role.deployment == &on) found = name;
+  });
+  return found;
+}
+
 }  // namespace
 
 bool leaves_a_node(const Scenario& scenario) {
@@ -99,15 +109,27 @@ std::optional<Refusal> handover_problem(const Deployment& from, const Deployment
   return std::nullopt;
 }
 
-std::optional<Refusal> cluster_problem(const Deployed& from, double from_devices,
-                                       const Deployed& to, double to_devices) {
-  const std::int64_t most = to.fabric.most_devices;
-  const bool together = share_a_cluster(end_of(from, from_devices), end_of(to, to_devices));
-  if (most == 0 || !together || from_devices + to_devices <= double(most)) return std::nullopt;
+std::optional<Refusal> shared_cluster_problem(const Scenario& scenario, const Fabric& fabric) {
+  if (fabric.most_devices == 0) return std::nullopt;
+  const Deployment& main = scenario;
+  double all = 0, of_main = 0;
+  std::string others;
+  each_deployment(scenario, [&](const Deployment& on, double devices) {
+    if (&on == &main) {
+      all += devices;
+      of_main = devices;
+      return;
+    }
+    const Fabric there = fabric_of(on.cluster, on.device);
+    if (!share_a_cluster({on.device, there, devices}, {main.device, fabric, 0})) return;
+    all += devices;
+    others += fmt::format("{}{} needs {} devices", others.empty() ? "" : ", ",
+                          name_of_role(scenario, on), devices);
+  });
+  if (others.empty() || all <= double(fabric.most_devices)) return std::nullopt;
   return Refusal{ReasonClass::cluster,
-                 fmt::format("prefill needs {} devices and the main deployment {}; the cluster "
-                             "that they share has {}",
-                             from_devices, to_devices, most)};
+                 fmt::format("{} and the main deployment {}; the cluster that they share has {}",
+                             others, of_main, fabric.most_devices)};
 }
 
 Bytes carried_kv(const Deployed& end, const HandoverWay& way, double tokens) {

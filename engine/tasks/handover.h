@@ -17,9 +17,8 @@ std::optional<Refusal> handover_problem(const Deployment& from, const Deployment
 // Whether KV takes the adapters of a node: no link is stated, and no one node holds both deployments.
 bool leaves_a_node(const Scenario& scenario);
 
-// Deployments that share a cluster must fit into it together.
-std::optional<Refusal> cluster_problem(const Deployed& from, double from_devices,
-                                       const Deployed& to, double to_devices);
+// Deployments that stand in the main one's cluster, whose links these are, must fit into it together.
+std::optional<Refusal> shared_cluster_problem(const Scenario& scenario, const Fabric& fabric);
 
 // How KV caches of prompts with `tokens` tokens get from one deployment to the other, given the number of devices of each; or why they
 // cannot.

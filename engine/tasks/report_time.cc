@@ -32,20 +32,22 @@ void report_time(const Scenario& scenario, const StepTime& time, const TokenCoun
   outcome.extrapolated = time.device.extrapolated;
 }
 
-void report_shared_work(std::span<const DeploymentWork> work, Seconds total, Metrics& metrics) {
+void report_shared_work(std::span<const DeploymentWork> work, const SharedTime& time,
+                        Metrics& metrics) {
   Flops flops;
   Bytes bytes;
   FlopsPerSecond peak;
   BytesPerSecond bandwidth;
   for (const auto& [on, done] : work) {
     const double devices = double(on.parallel.devices());
-    flops += done.flops() * devices;
-    bytes += done.memory_bytes() * devices;
+    const double working = time.in_flight * devices / double(on.parallel.pp);
+    flops += done.flops() * working;
+    bytes += done.memory_bytes() * working;
     peak += peak_in_use(on.device, on.quant) * devices;
     bandwidth += on.device.memory_bandwidth * devices;
   }
-  metrics.model_flops_utilization = flops / total / peak;
-  metrics.memory_bandwidth_utilization = bytes / total / bandwidth;
+  metrics.model_flops_utilization = flops / time.total / peak;
+  metrics.memory_bandwidth_utilization = bytes / time.total / bandwidth;
 }
 
 }  // namespace engine

@@ -23,12 +23,18 @@ struct TokenCounts {
 void report_time(const Scenario& scenario, const StepTime& time, const TokenCounts& tokens,
                  Outcome& outcome);
 
-// What one device of a deployment did.
+// What one device of each stage of a deployment did for one batch.
 struct DeploymentWork {
   const Deployment& on;
   const DeviceTime& done;
 };
-// Utilisation of the devices of several deployments, over the time of the point: each idles while another works.
-void report_shared_work(std::span<const DeploymentWork> work, Seconds total, Metrics& metrics);
+// The time of the point, in which so many batches go through all deployments.
+struct SharedTime {
+  Seconds total;
+  double in_flight = 1;
+};
+// Utilisation of the devices of several deployments over that time: each idles while another works.
+void report_shared_work(std::span<const DeploymentWork> work, const SharedTime& time,
+                        Metrics& metrics);
 
 }  // namespace engine

@@ -120,7 +120,9 @@ void StageMemory::add(const StateMemory& states, const KeptActivations& activati
   sum_.activations += Bytes{passes * activations.kept};
   sum_.reference += states.reference;
   sum_.host_reference += states.host_reference;
-  sum_.host += states.host + states.host_reference + Bytes{passes * activations.offloaded};
+  const Bytes waiting{passes * activations.offloaded};
+  sum_.host_activations += waiting;
+  sum_.host += states.host + states.host_reference + waiting;
   sum_.logits += Bytes{activations.logits};
   sum_.context = std::max(sum_.context, Bytes{activations.context});
   kept_ += Bytes{states.gathered.kept};

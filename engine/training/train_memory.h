@@ -20,8 +20,9 @@ struct TrainMemory {
   Bytes context;    // keys and values of devices that share the sequence, while a layer needs them
   Bytes reference;  // weights of models that only score
   Bytes reserved;
-  Bytes host;            // in the host's memory, for this device
-  Bytes host_reference;  // of that: models that only score
+  Bytes host;              // in the host's memory, for this device
+  Bytes host_reference;    // of that: models that only score
+  Bytes host_activations;  // of that: activations that wait there for their backward pass
   Bytes total() const {
     return weights + gradients + optimizer + activations + at_work + logits + gathered + context +
            reference + reserved;

@@ -68,10 +68,14 @@ struct Lengths {
           "lognormal: correlation of the logarithms of prompt and output lengths", between(-1, 1));
     visit("zipf_exponent", self.zipf_exponent, "zipf: the density falls with this power of length",
           positive);
-    visit("prompt_max", self.prompt_max, "longest prompt in tokens: longer ones are cut to it",
-          non_negative_or("none"));
-    visit("output_max", self.output_max, "longest output in tokens: longer ones are cut to it",
-          non_negative_or("none"));
+    visit(
+        "prompt_max", self.prompt_max,
+        "longest prompt in tokens: longer ones are cut to it; none with zipf: 16 times the fewest",
+        non_negative_or("none"));
+    visit(
+        "output_max", self.output_max,
+        "longest output in tokens: longer ones are cut to it; none with zipf: 16 times the fewest",
+        non_negative_or("none"));
     visit(
         "total_max", self.total_max,
         "most tokens of prompt and output together: what is more is cut off, from the output first",

@@ -1,4 +1,6 @@
 // Numbers drawn for one load and used again, and what its lengths are on average.
+#include <cmath>
+
 #include "engine/workload/request_source.h"
 
 namespace engine {
@@ -42,42 +44,93 @@ double RequestMemory::draw_arrival(std::size_t n, ArrivalClock& clock) {
 
 namespace {
 
-// Before classes have lengths of their own.
-MeanLengths lengths_of_all(const Load& load, const Trace* trace, std::uint64_t seed,
-                           RequestMemory& memory) {
-  const Lengths& lengths = load.lengths;
+// Whether the mean and the spread are as stated.
+bool as_stated(const Lengths& lengths) {
   const bool cut = lengths.prompt_max > 0 || lengths.output_max > 0 || lengths.total_max > 0;
-  const bool exact = !cut && (lengths.distribution == LengthKind::fixed ||
-                              lengths.distribution == LengthKind::lognormal);
-  if (exact) return {double(lengths.prompt), double(lengths.output)};
+  return !cut && (lengths.distribution == LengthKind::fixed ||
+                  lengths.distribution == LengthKind::lognormal);
+}
+
+// Calls `each` with the lengths of the first requests.
+template <class Each>
+void first_draws(const DrawnLoad& from, std::int64_t draws, Each each) {
+  from.memory.prepare(from.load, from.seed);
+  const LengthSampler sampler(from.load.lengths, from.seed, from.trace);
+  for (std::int64_t n = 0; n < draws; ++n) each(from.memory.lengths_of(n, sampler));
+}
+
+// Before classes have lengths of their own.
+MeanLengths lengths_of_all(const DrawnLoad& from) {
+  const Lengths& lengths = from.load.lengths;
+  if (as_stated(lengths)) return {double(lengths.prompt), double(lengths.output)};
   // The first requests themselves: what the point will meet, to a few per cent.
   constexpr std::int64_t draws = 256;
-  memory.prepare(load, seed);
-  const LengthSampler sampler(lengths, seed, trace);
   MeanLengths sum{0, 0};
-  for (std::int64_t n = 0; n < draws; ++n) {
-    const LengthPair pair = memory.lengths_of(n, sampler);
+  first_draws(from, draws, [&](const LengthPair& pair) {
     sum.prompt += double(pair.prompt);
     sum.output += double(pair.output);
-  }
+  });
   return {sum.prompt / double(draws), sum.output / double(draws)};
+}
+
+// Likewise, each as often as it has output tokens.
+MeanLengths lengths_by_output(const DrawnLoad& from) {
+  const Lengths& lengths = from.load.lengths;
+  if (as_stated(lengths)) {
+    const bool spread = lengths.distribution == LengthKind::lognormal;
+    const double prompt = spread ? std::log1p(lengths.prompt_cv * lengths.prompt_cv) : 0;
+    const double output = spread ? std::log1p(lengths.output_cv * lengths.output_cv) : 0;
+    return {double(lengths.prompt) * std::exp(lengths.correlation * std::sqrt(prompt * output)),
+            double(lengths.output) * std::exp(output)};
+  }
+  // Squares take more of them.
+  constexpr std::int64_t draws = 4096;
+  MeanLengths sum{0, 0};
+  double all = 0;
+  first_draws(from, draws, [&](const LengthPair& pair) {
+    sum.prompt += double(pair.prompt) * double(pair.output);
+    sum.output += double(pair.output) * double(pair.output);
+    all += double(pair.output);
+  });
+  return {sum.prompt / all, sum.output / all};
+}
+
+// What classes make of lengths: means of products of their factors.
+struct ClassFactors {
+  double prompt = 1, output = 1;
+  double both = 1, output_twice = 1;
+};
+// Requests of a class are scaled by its mean over that of the distribution (RequestSource::assign_class).
+ClassFactors class_factors(const DrawnLoad& from) {
+  const LoadClasses& classes = from.load.classes;
+  if (!classes.any()) return {};
+  const MeanLengths drawn = LengthSampler(from.load.lengths, from.seed, from.trace).mean();
+  ClassFactors mean;
+  for (const LoadClass* one : {&classes.high, &classes.low}) {
+    const double prompt = one->prompt > 0 ? double(one->prompt) / drawn.prompt : 1;
+    const double output = one->output > 0 ? double(one->output) / drawn.output : 1;
+    mean.prompt += one->share * (prompt - 1);
+    mean.output += one->share * (output - 1);
+    mean.both += one->share * (prompt * output - 1);
+    mean.output_twice += one->share * (output * output - 1);
+  }
+  return mean;
 }
 
 }  // namespace
 
-MeanLengths mean_lengths(const Load& load, const Trace* trace, std::uint64_t seed,
-                         RequestMemory& memory) {
-  MeanLengths mean = lengths_of_all(load, trace, seed, memory);
-  const LoadClasses& classes = load.classes;
-  const auto factor = [](double share, std::int64_t own, std::int64_t of) {
-    return own > 0 ? share * (double(own) / double(of) - 1) : 0;
-  };
-  mean.prompt *= 1 + factor(classes.high.share, classes.high.prompt, load.lengths.prompt) +
-                 factor(classes.low.share, classes.low.prompt, load.lengths.prompt);
-  mean.output *= 1 + factor(classes.high.share, classes.high.output, load.lengths.output) +
-                 factor(classes.low.share, classes.low.output, load.lengths.output);
-  mean.prompt += double(load.image_prompt());
-  return mean;
+MeanLengths mean_lengths(const DrawnLoad& from) {
+  const MeanLengths all = lengths_of_all(from);
+  const ClassFactors classes = class_factors(from);
+  return {all.prompt * classes.prompt + double(from.load.image_prompt()),
+          all.output * classes.output};
+}
+
+MeanLengths lengths_inside(const DrawnLoad& from) {
+  const MeanLengths all = lengths_by_output(from);
+  const ClassFactors classes = class_factors(from);
+  return {all.prompt * classes.both / classes.output + double(from.load.image_prompt()),
+          all.output * classes.output_twice / classes.output};
 }
 
 }  // namespace engine

@@ -72,9 +72,18 @@ class RequestMemory {
   std::uint64_t seed_ = 0;
 };
 
+// Where the lengths of a load come from: its draws, or a trace.
+struct DrawnLoad {
+  const Load& load;
+  const Trace* trace = nullptr;
+  std::uint64_t seed = 0;
+  RequestMemory& memory;
+};
+
 // For estimates: exact where the distribution is, else over the first few hundred requests.
-MeanLengths mean_lengths(const Load& load, const Trace* trace, std::uint64_t seed,
-                         RequestMemory& memory);
+MeanLengths mean_lengths(const DrawnLoad& drawn);
+// Of those that are inside at a moment, where the time that a request stays is in proportion to its output.
+MeanLengths lengths_inside(const DrawnLoad& drawn);
 
 // Makes requests one at a time, in the order of their arrival; memory follows the sessions and
 // clients that are alive. Load, trace and memory outlive it; `load_problem` found nothing.

@@ -28,8 +28,11 @@ engine::Result<Space> SweepReader::batch(std::vector<BatchField> fields) {
   const std::vector<std::string> files = reading_.files;
   SpaceReader reader(parts_, std::uint64_t(parts_.base.seed), reading_);
   add_hosts(fields, said_of_hosts_, reading_.library, reading_.limits);
-  formats_.add(fields, said_of_hosts_.trains);
+  SaidOfHosts tasks = said_of_hosts_;
+  for (const BatchField& field : fields) read_said(field.path_and_values, tasks);
+  const Node derived = formats_.add(fields, tasks);
   if (!fields.empty()) parts_.root.children.push_back(reader.read_batch(fields));
+  reader.read_derivations(derived);
   reader.check_order();
   if (reading_.mistakes.empty()) check_labels(reader.places());
   if (reading_.mistakes.empty()) check_whole();
@@ -61,7 +64,7 @@ engine::Result<BatchReader> BatchReader::open(std::string_view base, const std::
   document.entries.push_back(std::move(entry));
   // A scenario is a point, not an axis: a field that does not count there is no more a mistake than one under `base`.
   auto reader = std::make_unique<SweepReader>(file_name, library, InertAxes::allowed);
-  reader->start(std::move(document));
+  reader->start(std::move(document), PublishedFormats::Documents::of_batches);
   std::vector<engine::Mistake> mistakes = reader->mistakes();
   if (!mistakes.empty()) return mistakes;
   return BatchReader(std::move(reader));

@@ -1,6 +1,8 @@
 // What each HuggingFace architecture calls its sizes. Defaults are those of its configuration class
 // in the transformers library, for keys that published files leave out.
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "sweep/language/hf_readers.h"
 
@@ -48,16 +50,18 @@ namespace {
 
 // One full layer in how many, from `layer_types` (newer files) or a pattern length (older ones).
 void read_pattern(const HfFields& f, ModelSpec& m, std::string_view key, std::int64_t otherwise) {
-  m.full_attention_every = f.integer(key, otherwise);
-  const Node* types = f.find("layer_types");
-  if (types == nullptr || !types->is_sequence()) return;
-  for (std::size_t i = 0; i < types->items.size(); ++i) {
-    if (types->items[i].text == "full_attention") {
-      m.full_attention_every = std::int64_t(i) + 1;
-      return;
-    }
+  if (f.entries("layer_types") == 0) {
+    m.full_attention_every = f.integer(key, otherwise);
+    return;
   }
-  m.full_attention_every = 0;
+  const std::vector<Node>& types = f.find("layer_types")->items;
+  const auto first = std::ranges::find(types, "full_attention", &Node::text);
+  m.full_attention_every = first == types.end() ? 0 : first - types.begin() + 1;
+  if (m.window == 0 || m.full_attention_every == 0) return;
+  const std::int64_t full = std::ranges::count(types, "full_attention", &Node::text);
+  if (full != m.layers / m.full_attention_every) {
+    f.refuse("layer_types", "full attention in layers that no even pattern has is not modelled");
+  }
 }
 
 // Layers from `max_window_layers` on slide, where any do: all or none can be said here.
@@ -240,6 +244,24 @@ void read_smollm3(const HfFields& f, ModelSpec& m) {
   m.rotary_share = layers_with_positions(f, m);
 }
 
+// Where some layers slide, the others have no positions.
+void read_exaone4(const HfFields& f, ModelSpec& m) {
+  read_llama(f, m);
+  m.qk_norm = true;
+  read_window(f, m, "sliding_window");
+  if (m.window == 0) return;
+  const Node* pattern = f.find("sliding_window_pattern");  // "LLLG", or its length
+  const bool letters = pattern != nullptr && pattern->text.find('G') != std::string::npos;
+  read_pattern(f, m, letters ? "" : "sliding_window_pattern",
+               letters ? std::int64_t(pattern->text.size()) : 4);
+  if (m.full_attention_every > 0) m.rotary_share = 1 - 1 / double(m.full_attention_every);
+}
+
+void read_apertus(const HfFields& f, ModelSpec& m) {
+  read_arcee(f, m);
+  m.qk_norm = true;
+}
+
 // The first Qwen; its files count both projections up as one.
 void read_qwen(const HfFields& f, ModelSpec& m) {
   m.layers = f.integer("num_hidden_layers");
@@ -257,6 +279,7 @@ void read_qwen(const HfFields& f, ModelSpec& m) {
 
 const std::vector<HfArchitecture>& hf_table() {
   static const std::vector<HfArchitecture> table{
+      {"ApertusForCausalLM", read_apertus},
       {"ArceeForCausalLM", read_arcee},
       {"BambaForCausalLM", read_bamba},
       {"BloomForCausalLM", read_bloom},
@@ -266,8 +289,10 @@ const std::vector<HfArchitecture>& hf_table() {
       {"DeepseekForCausalLM", read_deepseek_moe},
       {"DeepseekV2ForCausalLM", read_deepseek},
       {"DeepseekV3ForCausalLM", read_deepseek},
+      {"Dots1ForCausalLM", read_dots},
       {"Ernie4_5ForCausalLM", read_ernie},
       {"Ernie4_5_MoeForCausalLM", read_ernie_moe},
+      {"Exaone4ForCausalLM", read_exaone4},
       {"FalconForCausalLM", read_falcon},
       {"GPT2LMHeadModel", read_gpt2},
       {"GPTBigCodeForCausalLM", read_gpt_bigcode},
@@ -284,6 +309,7 @@ const std::vector<HfArchitecture>& hf_table() {
       {"GraniteForCausalLM", read_llama},
       {"GraniteMoeForCausalLM", read_granite_moe},
       {"GraniteMoeHybridForCausalLM", read_granite_hybrid},
+      {"GraniteMoeSharedForCausalLM", read_granite_moe},
       {"InternLM2ForCausalLM", read_internlm2},
       {"InternLM3ForCausalLM", read_internlm2},
       {"KimiLinearForCausalLM", read_kimi_linear},
@@ -293,6 +319,7 @@ const std::vector<HfArchitecture>& hf_table() {
       {"LlavaForConditionalGeneration", read_llava},
       {"MPTForCausalLM", read_mpt},
       {"Mamba2ForCausalLM", read_mamba2},
+      {"MiMoForCausalLM", read_qwen2},
       {"MiniMaxM2ForCausalLM", read_minimax},
       {"Mistral3ForConditionalGeneration", read_mistral3},
       {"MistralForCausalLM", read_mistral},

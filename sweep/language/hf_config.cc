@@ -158,13 +158,11 @@ engine::Result<HfModel> parse_hf_config(std::string_view text, const std::string
   const std::vector<HfArchitecture>& table = hf_table();
   const auto known = std::ranges::find(table, written->text, &HfArchitecture::name);
   if (known == table.end()) {
-    if (const std::string_view what = hf_unmodelled(written->text); !what.empty()) {
-      return Mistake{
-          written->where,
-          "architecture '" + written->text + "' is not modelled: it has " + std::string(what),
-          "scans that are modelled are those of Mamba-2 (Mamba2ForCausalLM, BambaForCausalLM, "
-          "GraniteMoeHybridForCausalLM, NemotronHForCausalLM) and delta rules "
-          "(Qwen3NextForCausalLM, Qwen3_5ForConditionalGeneration, KimiLinearForCausalLM)"};
+    if (const HfUnmodelled* unmodelled = hf_unmodelled(written->text)) {
+      return Mistake{written->where,
+                     "architecture '" + written->text + "' is not modelled: it has " +
+                         std::string(unmodelled->has),
+                     std::string(unmodelled->hint)};
     }
     const std::vector<std::string> all = hf_architectures();
     return Mistake{written->where, "unknown architecture '" + written->text + "'",

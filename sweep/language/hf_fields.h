@@ -46,7 +46,12 @@ struct HfArchitecture {
 };
 const std::vector<HfArchitecture>& hf_table();
 
-// What layers of an architecture have that a model here cannot say; empty: nothing is known of it.
-std::string_view hf_unmodelled(std::string_view architecture);
+// What layers of an architecture have that a model here cannot say, and what to write instead; null: nothing is known of it.
+struct HfUnmodelled {
+  std::string_view architecture;
+  std::string_view has;
+  std::string_view hint;
+};
+const HfUnmodelled* hf_unmodelled(std::string_view architecture);
 
 }  // namespace sweep

@@ -3,7 +3,6 @@
 #include <array>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "sweep/language/hf_readers.h"
 
@@ -193,22 +192,38 @@ void read_kimi_linear(const HfFields& f, ModelSpec& m) {
       f, {"num_experts", "num_experts_per_token", "num_shared_experts", "num_expert_group"}, m);
 }
 
-std::string_view hf_unmodelled(std::string_view architecture) {
+const HfUnmodelled* hf_unmodelled(std::string_view architecture) {
   constexpr std::string_view mamba1 =
       "scans as in Mamba-1, with decays for every channel and number of its state";
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> all{{
-      {"FalconH1ForCausalLM", "layers that attend and scan side by side"},
-      {"FalconMambaForCausalLM", mamba1},
-      {"JambaForCausalLM", mamba1},
-      {"Lfm2ForCausalLM", "layers that are a short convolution alone"},
-      {"MambaForCausalLM", mamba1},
-      {"MiniMaxText01ForCausalLM", "linear attention with a fixed decay"},
-      {"RecurrentGemmaForCausalLM", "recurrent layers whose state is one number a channel"},
-      {"Zamba2ForCausalLM", "attention whose weights several layers share"},
-  }};
-  const auto found =
-      std::ranges::find(all, architecture, &std::pair<std::string_view, std::string_view>::first);
-  return found == all.end() ? std::string_view{} : found->second;
+  constexpr std::string_view picked = "attention to those tokens alone that an indexer picks";
+  constexpr std::string_view slim =
+      "embeddings in every layer, and layers that attend to the keys and values of others";
+  constexpr std::string_view scans =
+      "scans that are modelled are those of Mamba-2 (Mamba2ForCausalLM, BambaForCausalLM, "
+      "GraniteMoeHybridForCausalLM, NemotronHForCausalLM) and delta rules "
+      "(Qwen3NextForCausalLM, Qwen3_5ForConditionalGeneration, KimiLinearForCausalLM)";
+  constexpr std::string_view dense =
+      "with attention to all tokens it is 'model: {hf_config: ...}' with its 'architectures' "
+      "changed to DeepseekV3ForCausalLM: an upper bound of its time at long contexts";
+  constexpr std::string_view fields = "write the model's fields yourself, as in specs/models";
+  static constexpr std::array all{
+      HfUnmodelled{"DeciLMForCausalLM", "layers of different widths", fields},
+      HfUnmodelled{"DeepseekV32ForCausalLM", picked, dense},
+      HfUnmodelled{"FalconH1ForCausalLM", "layers that attend and scan side by side", scans},
+      HfUnmodelled{"FalconMambaForCausalLM", mamba1, scans},
+      HfUnmodelled{"Gemma3nForCausalLM", slim, fields},
+      HfUnmodelled{"Gemma3nForConditionalGeneration", slim, fields},
+      HfUnmodelled{"GlmMoeDsaForCausalLM", picked, fields},
+      HfUnmodelled{"JambaForCausalLM", mamba1, scans},
+      HfUnmodelled{"Lfm2ForCausalLM", "layers that are a short convolution alone", scans},
+      HfUnmodelled{"MambaForCausalLM", mamba1, scans},
+      HfUnmodelled{"MiniMaxText01ForCausalLM", "linear attention with a fixed decay", scans},
+      HfUnmodelled{"RecurrentGemmaForCausalLM",
+                   "recurrent layers whose state is one number a channel", scans},
+      HfUnmodelled{"Zamba2ForCausalLM", "attention whose weights several layers share", scans},
+  };
+  const auto found = std::ranges::find(all, architecture, &HfUnmodelled::architecture);
+  return found == all.end() ? nullptr : &*found;
 }
 
 }  // namespace sweep

@@ -93,6 +93,11 @@ void read_deepseek_moe(const HfFields& f, ModelSpec& m) {
   m.moe.first_dense_layers = f.integer("first_k_dense_replace", 0);
 }
 
+void read_dots(const HfFields& f, ModelSpec& m) {
+  read_deepseek_moe(f, m);
+  m.qk_norm = true;
+}
+
 void read_glm4_moe(const HfFields& f, ModelSpec& m) {
   read_deepseek_moe(f, m);
   m.qk_norm = f.boolean("use_qk_norm", false);
@@ -137,6 +142,7 @@ void read_minimax(const HfFields& f, ModelSpec& m) {
 void read_granite_moe(const HfFields& f, ModelSpec& m) {
   read_llama(f, m);
   experts_alone(f, m, "num_local_experts");
+  m.moe.shared_intermediate = f.integer("shared_intermediate_size", 0);
 }
 
 void read_ernie_moe(const HfFields& f, ModelSpec& m) {

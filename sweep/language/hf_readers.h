@@ -47,6 +47,7 @@ void read_qwen3_next(const HfFields& fields, engine::ModelSpec& model);
 void read_dbrx(const HfFields& fields, engine::ModelSpec& model);
 void read_deepseek(const HfFields& fields, engine::ModelSpec& model);
 void read_deepseek_moe(const HfFields& fields, engine::ModelSpec& model);
+void read_dots(const HfFields& fields, engine::ModelSpec& model);
 void read_ernie_moe(const HfFields& fields, engine::ModelSpec& model);
 void read_glm4_moe(const HfFields& fields, engine::ModelSpec& model);
 void read_gpt_oss(const HfFields& fields, engine::ModelSpec& model);

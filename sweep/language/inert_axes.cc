@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -27,13 +28,31 @@ std::vector<int> leaves_of(const Axis& axis) {
   return leaves;
 }
 
+// What of a sweep's leaves counts in some point, and which values of them.
+struct Counting {
+  explicit Counting(const Possibilities& possibilities)
+      : can_be(possibilities.can_be()), read(possibilities.read_by_formulas()) {}
+
+  // Null: it counts, or a formula reads it that other leaves follow from.
+  const LeafUse* why_inert(int leaf) const {
+    return read.contains(leaf) ? nullptr : engine::why_inert(leaf, can_be);
+  }
+  const engine::ValueUse* why_another(int leaf, const engine::LeafValue& value) const {
+    if (read.contains(leaf)) return nullptr;
+    return engine::why_another(leaf, engine::condition_value(value), can_be);
+  }
+
+  engine::CanBe can_be;
+  std::set<int> read;
+};
+
 // Why no leaf of an axis counts; null: one does. A whole device or model has many leaves, and some never count: the reason is that
 // of most.
-const LeafUse* why_all_inert(const std::vector<int>& leaves, const engine::CanBe& can_be) {
+const LeafUse* why_all_inert(const std::vector<int>& leaves, const Counting& counting) {
   std::map<std::string_view, int> leaves_by_reason;
   const LeafUse* commonest = nullptr;
   for (const int leaf : leaves) {
-    const LeafUse* reason = engine::why_inert(leaf, can_be);
+    const LeafUse* reason = counting.why_inert(leaf);
     if (reason == nullptr) return nullptr;
     const int count = ++leaves_by_reason[reason->where];
     if (commonest == nullptr || count > leaves_by_reason[commonest->where]) commonest = reason;
@@ -42,17 +61,17 @@ const LeafUse* why_all_inert(const std::vector<int>& leaves, const engine::CanBe
 }
 
 // What is wrong with a value that is another one in every point; nothing, where it is itself in some.
-std::string another_value(int leaf, const engine::LeafValue& value, const engine::CanBe& can_be) {
-  const engine::ValueUse* use = engine::why_another(leaf, engine::condition_value(value), can_be);
+std::string another_value(int leaf, const engine::LeafValue& value, const Counting& counting) {
+  const engine::ValueUse* use = counting.why_another(leaf, value);
   if (use == nullptr) return "";
   return fmt::format("'{}: {}' is {} here: it differs only where {}", use->path, use->value,
                      use->otherwise, use->where);
 }
 
-void check_values(const Axis& axis, const engine::Location& place, const engine::CanBe& can_be,
+void check_values(const Axis& axis, const engine::Location& place, const Counting& counting,
                   Reading& reading) {
   for (const Edit& edit : axis.edits) {
-    const std::string wrong = another_value(edit.leaf, edit.value, can_be);
+    const std::string wrong = another_value(edit.leaf, edit.value, counting);
     if (!wrong.empty()) reading.mistake(place, wrong, "remove it, or change what it depends on");
   }
 }
@@ -249,6 +268,7 @@ std::vector<std::string> notes_on_idle_fields(const SpaceParts& parts,
   };
   for (const IdleRole& role : idle_roles(parts, roles)) note(role.where, role.said());
   const Possibilities possibilities(parts);
+  const Counting counting(possibilities);
   const engine::Scenario defaults;
   for (const StatedField& field : base) {
     const int number = table().find_leaf(field.path);
@@ -256,12 +276,11 @@ std::vector<std::string> notes_on_idle_fields(const SpaceParts& parts,
     const engine::Leaf& leaf = engine::leaf_at(number);
     if (engine::of_role(leaf)) continue;
     if (engine::get_leaf(parts.base, leaf) == engine::get_leaf(defaults, leaf)) continue;
-    const LeafUse* reason = engine::why_inert(number, possibilities.can_be());
+    const LeafUse* reason = counting.why_inert(number);
     const std::string said =
-        reason != nullptr
-            ? fmt::format("'{}' changes nothing here: it counts only where {}", field.path,
-                          reason->where)
-            : another_value(number, engine::get_leaf(parts.base, leaf), possibilities.can_be());
+        reason != nullptr ? fmt::format("'{}' changes nothing here: it counts only where {}",
+                                        field.path, reason->where)
+                          : another_value(number, engine::get_leaf(parts.base, leaf), counting);
     if (!said.empty()) note(field.where, said);
   }
   return notes;
@@ -311,14 +330,14 @@ class IdleOverrides {
       return edit.value == engine::get_leaf(defaults_, engine::leaf_at(edit.leaf));
     });
     if (as_by_default || axis.role != kNone) return;
-    const engine::CanBe can_be = possibilities.can_be();
+    const Counting counting(possibilities);
     std::string said;
-    if (const LeafUse* reason = why_all_inert(leaves_of(axis), can_be)) {
+    if (const LeafUse* reason = why_all_inert(leaves_of(axis), counting)) {
       said = fmt::format("'{}' changes nothing here: it counts only where {}", axis.path,
                          reason->where);
     } else {
       for (const Edit& edit : axis.edits) {
-        if (said.empty()) said = another_value(edit.leaf, edit.value, can_be);
+        if (said.empty()) said = another_value(edit.leaf, edit.value, counting);
       }
     }
     if (!said.empty()) notes_.push_back(located(places_[std::size_t(number)], said));
@@ -343,14 +362,14 @@ void check_inert_axes(const SpaceParts& parts, const std::vector<engine::Locatio
                       Reading& reading) {
   const Possibilities possibilities(parts);
   const PossibleValues tasks = possibilities.of(table().find_leaf("task"));
-  const engine::CanBe can_be = possibilities.can_be();
+  const Counting counting(possibilities);
   for (std::size_t i = 0; i < parts.axes.size(); ++i) {
     const Axis& axis = parts.axes[i];
     // Overrides of a sub-sweep's base are no axes, though they are kept as such.
     if (axis.label_column == kNone && axis.interval.leaf == kNone) continue;
-    const LeafUse* reason = why_all_inert(leaves_of(axis), can_be);
+    const LeafUse* reason = why_all_inert(leaves_of(axis), counting);
     if (reason == nullptr) {
-      check_values(axis, places[i], can_be, reading);
+      check_values(axis, places[i], counting, reading);
       continue;
     }
     std::string hint = counterpart_hint(axis.path, tasks);

@@ -1,5 +1,7 @@
 #include "sweep/language/possibilities.h"
 
+#include <ranges>
+
 #include "engine/leaves/leaves.h"
 
 namespace sweep {
@@ -61,6 +63,26 @@ engine::CanBe Possibilities::can_be() const {
                 return std::ranges::any_of(engine::leaves_behind(condition, leaf), varies) ||
                        engine::holds_in(parts_.base, condition, leaf);
               }};
+}
+
+std::set<int> Possibilities::read_by_formulas() const {
+  std::set<int> read;
+  const auto add = [&](int formula) {
+    if (formula == kNone) return;
+    const std::vector<int>& leaves = parts_.formulas[std::size_t(formula)].leaves;
+    read.insert(leaves.begin(), leaves.end());
+  };
+  for (const Axis& axis : parts_.axes) {
+    add(axis.when);
+    for (const Setting& setting : axis.settings) add(setting.when);
+  }
+  // Derivations run in order, so that one can only follow from those before it.
+  const engine::CanBe can_be = this->can_be();
+  for (const Derivation& derivation : std::views::reverse(parts_.derivations)) {
+    const bool counts = engine::why_inert(derivation.leaf, can_be) == nullptr;
+    if (counts || read.contains(derivation.leaf)) add(derivation.formula);
+  }
+  return read;
 }
 
 // Axes that are part of every point: not in a sub-sweep, and without a condition.

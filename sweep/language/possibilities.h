@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "engine/leaves/leaf_use.h"
@@ -30,6 +31,9 @@ class Possibilities {
   // Whether an axis is part of every point.
   bool always(std::size_t axis) const { return always_[axis]; }
   engine::CanBe can_be() const;
+  // Leaves that conditions of axes read, or derivations of leaves that count or are read themselves: what they are may change points
+  // where no task reads them.
+  std::set<int> read_by_formulas() const;
 
  private:
   void find_constant(const SpaceNode& node);

@@ -221,13 +221,30 @@ void PublishedFormats::leave_main(Node& sweep, const std::string& role,
   }
 }
 
-void PublishedFormats::add(std::vector<std::unique_ptr<const Node>>& documents, bool trains) {
+Node PublishedFormats::wider_where_trained(const Said& said, const Fields& brought,
+                                           const engine::Location& where) {
+  const std::vector<std::string>& stated = said.find("")->second.besides;
+  Entries wider;
+  for (const auto& [field, format] : defaults(where)) {
+    const bool beside = std::ranges::find(stated, field.text) != stated.end();
+    if (!brought.contains(field.text) || beside) continue;
+    const std::string path = "quant." + field.text;
+    const bool number = field.text == "group";
+    const std::string usual = number ? format.text : "'" + format.text + "'";
+    wider.push_back(
+        {scalar(path, where), scalar("task == 'train' ? " + usual + " : " + path, where)});
+  }
+  return map_of(std::move(wider), where);
+}
+
+void PublishedFormats::add(std::vector<std::unique_ptr<const Node>>& documents,
+                           const SaidOfHosts& tasks, Documents kind) {
   for (const std::string& role : all_deployments()) {
     for (const auto& document : documents) {
       said_[role].add(said_in_sweep(*document, role), SaidOfFormats::Points::same);
     }
   }
-  if (trains) return;
+  if (kind == Documents::of_sweep && tasks.trains && !tasks.serves) return;
   const bool written = each_writer(said_, brought_, [&](const CompanionWriter& writer, Pass pass) {
     for (auto& document : documents) {
       Node with = *document;
@@ -245,20 +262,34 @@ void PublishedFormats::add(std::vector<std::unique_ptr<const Node>>& documents, 
       document = std::make_unique<const Node>(std::move(with));
     }
   }
+  if (!written || kind == Documents::of_batches || !tasks.trains) return;
+  Node with = *documents.front();
+  Node wider = wider_where_trained(said_, brought_, with.where);
+  const auto derive = std::ranges::find(with.entries, "derive",
+                                        [](const NodeEntry& entry) { return entry.key.text; });
+  if (derive == with.entries.end()) {
+    with.entries.push_back({scalar("derive", with.where), std::move(wider)});
+  } else {
+    // Before those of the sweep, which may follow from formats.
+    Entries& entries = derive->value.entries;
+    entries.insert(entries.begin(), wider.entries.begin(), wider.entries.end());
+  }
+  documents.front() = std::make_unique<const Node>(std::move(with));
 }
 
-void PublishedFormats::add(std::vector<BatchField>& fields, bool trains) {
+Node PublishedFormats::add(std::vector<BatchField>& fields, const SaidOfHosts& tasks) {
+  const engine::Location where =
+      fields.empty() ? engine::Location{} : fields[0].path_and_values.key.where;
+  const Node nothing = map_of({}, where);
   Said said = said_;
   for (auto& [role, of_role] : said) {
     for (const BatchField& field : fields) {
       of_role.add(said_on_axis(field.path_and_values, role), SaidOfFormats::Points::same);
     }
   }
-  if (trains) return;
   if (said[""].everywhere && !said_[""].everywhere) {
     // Nothing stays of what the base's model brought.
     const std::size_t count = fields[0].order.size();
-    const engine::Location where = fields[0].path_and_values.key.where;
     for (auto& [path, usual] : usual_beside(said[""], "quant.", where)) {
       Node values = map_of({}, where);
       values.kind = Node::Kind::sequence;
@@ -266,7 +297,7 @@ void PublishedFormats::add(std::vector<BatchField>& fields, bool trains) {
       fields.push_back(
           {{std::move(path), std::move(values)}, std::vector<std::uint32_t>(count, 0)});
     }
-    return;
+    return nothing;
   }
   Fields brought = brought_;
   each_writer(said, brought, [&](const CompanionWriter& writer, Pass pass) {
@@ -274,6 +305,8 @@ void PublishedFormats::add(std::vector<BatchField>& fields, bool trains) {
     writer.batch(with, around_);
     if (pass == Pass::write) fields = std::move(with);
   });
+  if (!tasks.trains || said.find("")->second.everywhere) return nothing;
+  return wider_where_trained(said, brought, where);
 }
 
 }  // namespace sweep

@@ -15,10 +15,10 @@
 
 namespace sweep {
 
-void SweepReader::start(engine::Result<Node> root) {
+void SweepReader::start(engine::Result<Node> root, PublishedFormats::Documents kind) {
   gather(std::move(root), file_name_);
   said_of_hosts_ = add_hosts(documents_, reading_.library, reading_.limits);
-  formats_.add(documents_, said_of_hosts_.trains);
+  formats_.add(documents_, said_of_hosts_, kind);
   read_base(last("seed"));
   load_calibrations(parts_.base, root_where_, reading_);
 }
@@ -33,7 +33,7 @@ void SweepReader::read_replicates(const Node& node, SpaceReader& reader) {
 }
 
 engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
-  start(std::move(root));
+  start(std::move(root), PublishedFormats::Documents::of_sweep);
   const Node* limit = last("limit");
   SpaceReader reader(parts_, std::uint64_t(parts_.base.seed), reading_);
   parts_.root.kind = SpaceNode::Kind::product;

@@ -57,6 +57,8 @@ class SpaceReader {
   };
   using Setters = std::map<std::string, Setter>;  // by path
 
+  // A leaf that is derived from others alone, and set besides.
+  void refuse_taken(const Node& derived);
   SpaceNode read_item(const Node& item);
   SpaceNode read_entry(const NodeEntry& entry);
   SpaceNode read_values_axis(const NodeEntry& entry, FormPlace place);

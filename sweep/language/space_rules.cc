@@ -54,6 +54,18 @@ std::vector<int> SpaceReader::read_requirements(const Node& node, bool everywher
   return numbers;
 }
 
+void SpaceReader::refuse_taken(const Node& derived) {
+  const auto taken = taken_.find(derived.text);
+  if (taken == taken_.end()) return;
+  const Setter& setter = taken->second;
+  const bool swept = setter.kind == Setter::Kind::axis;
+  reading_.mistake(derived.where,
+                   "derive: '" + derived.text + "' is also " +
+                       (swept ? "an axis" : "set by the base of a sub-sweep"),
+                   setter.name() + " is on line " + std::to_string(setter.where.line) +
+                       "; a leaf is either " + (swept ? "swept" : "set") + " or derived");
+}
+
 void SpaceReader::read_derivations(const Node& node) {
   if (node.is_null()) return;
   if (!node.is_map()) {
@@ -69,20 +81,14 @@ void SpaceReader::read_derivations(const Node& node) {
                            engine::leaf_at(int(target.section->first_leaf)).path + "'");
     }
     if (target.leaf == nullptr) continue;
-    const auto taken = taken_.find(entry.key.text);
-    if (taken != taken_.end()) {
-      const Setter& setter = taken->second;
-      const bool swept = setter.kind == Setter::Kind::axis;
-      reading_.mistake(entry.key.where,
-                       "derive: '" + entry.key.text + "' is also " +
-                           (swept ? "an axis" : "set by the base of a sub-sweep"),
-                       setter.name() + " is on line " + std::to_string(setter.where.line) +
-                           "; a leaf is either " + (swept ? "swept" : "set") + " or derived");
-    }
     auto formula = read_derivation(entry.value, *target.leaf, "derive", reading_);
-    if (!formula) continue;
     Derivation derivation;
     derivation.leaf = int(target.leaf - engine::leaf_table().leaves.data());
+    // One that reads its own value before goes on from what is swept.
+    const bool goes_on =
+        formula && std::ranges::find(formula->leaves, derivation.leaf) != formula->leaves.end();
+    if (!goes_on) refuse_taken(entry.key);
+    if (!formula) continue;
     for (const auto& [leaf, where] : derived_) {
       if (leaf == derivation.leaf) {
         reading_.mistake(entry.key.where, "derive: '" + entry.key.text + "' is derived twice",

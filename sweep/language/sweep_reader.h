@@ -30,7 +30,7 @@ class SweepReader {
   engine::Result<SweepSpec> run(engine::Result<Node> root);
 
   // Or the base alone, and then any number of batches of designs over it.
-  void start(engine::Result<Node> root);
+  void start(engine::Result<Node> root, PublishedFormats::Documents kind);
   engine::Result<Space> batch(std::vector<BatchField> fields);
 
   // Everything that is wrong so far, in the order of the files; forgotten once it is told.

@@ -140,6 +140,28 @@ TEST(Evaluate, TheLargestBatchIsTheOneThatFits) {
   }
 }
 
+// Prompts of a request are read in steps of a limited size, whose activations a larger batch does not add to.
+TEST(Evaluate, TheLargestBatchOfRequestsIsTheOneThatFits) {
+  for (const MemoryShare share :
+       {MemoryShare::whole, MemoryShare::rest, MemoryShare::model_and_kv}) {
+    for (const std::int64_t budget : {256, 4096, 16384}) {
+      Scenario scenario = toys::scenario();
+      scenario.task = Task::request;
+      scenario.serving.memory_share = share;
+      scenario.serving.max_num_batched_tokens = budget;
+      scenario.request = {.batch = 1, .prompt = 3000, .output = 100};
+      const double most = evaluate(scenario).metrics.max_batch;
+      ASSERT_GT(most, 1);
+      for (const double asked : {2.0, most / 2, most, most + 1}) {
+        scenario.request.batch = std::int64_t(asked);
+        const Outcome outcome = evaluate(scenario);
+        EXPECT_EQ(outcome.status == Status::ok, asked <= most) << outcome.reason;
+        EXPECT_EQ(outcome.metrics.max_batch, most) << asked;
+      }
+    }
+  }
+}
+
 // Where each stage of a pipeline has a batch of its own, the KV of all of them is in memory.
 TEST(Evaluate, APipelineKeepsTheBatchesOfAllItsStages) {
   Scenario scenario = toys::scenario();
@@ -178,6 +200,23 @@ TEST(Evaluate, AFormatTheDeviceLacksIsInfeasible) {
             "the device has no fp4 matrix arithmetic (device.peak.fp4 is 0); quant.activations: "
             "bf16 runs these weights");
   scenario.quant.activations = Dtype::bf16;
+  EXPECT_EQ(evaluate(scenario).status, Status::ok);
+}
+
+// Of the generations before bf16, whose every point would otherwise say no more than what they lack.
+TEST(Evaluate, ADeviceOfTheOtherSixteenBitsSaysSo) {
+  Scenario scenario = toys::scenario();
+  scenario.device.peak.bf16 = FlopsPerSecond{0};
+  EXPECT_EQ(evaluate(scenario).reason,
+            "the device has no bf16 matrix arithmetic (device.peak.bf16 is 0); quant: {weights: "
+            "fp16, activations: fp16} runs");
+  scenario.quant.weights = Dtype::int4;
+  EXPECT_EQ(evaluate(scenario).reason,
+            "the device has no bf16 matrix arithmetic (device.peak.bf16 is 0); quant.activations: "
+            "fp16 runs these weights");
+  scenario.quant.activations = Dtype::fp16;
+  EXPECT_EQ(evaluate(scenario).status, Status::ok);
+  scenario.quant.weights = Dtype::fp16;
   EXPECT_EQ(evaluate(scenario).status, Status::ok);
 }
 

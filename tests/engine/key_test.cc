@@ -79,6 +79,13 @@ std::vector<Scenario> bases() {
   apart.prefill.present = true;
   fill_roles(apart);
   all.push_back(apart);
+  // Samples are made by the main deployment's engine, or by that of a role.
+  Scenario samples = scenario_of(Task::train);
+  samples.train.rollout = {.prompts = 4, .samples = 4, .lengths = {.prompt = 20, .output = 12}};
+  all.push_back(samples);
+  samples.rollout.present = true;
+  fill_roles(samples);
+  all.push_back(samples);
   return all;
 }
 

@@ -142,6 +142,21 @@ TEST(DeltaLaws, ChunksOfAPromptGoOneAfterAnother) {
 }
 
 // A prompt twice as long takes layers that scan twice as long, in the limit.
+// Short prompts of many sequences read and write states for longer than they compute, and chunks wait for one another beside
+// that as well.
+TEST(DeltaLaws, FasterUnitsNeverSlowAShortScan) {
+  for (const char* model : kDeltas) {
+    double before = 1e9;
+    for (const double factor : {0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0}) {
+      Scenario point = prompts(model, 8, 128);
+      point.device.peak.bf16 = point.device.peak.bf16 * factor;
+      const double time = work_of(point, OpName::scan).time.value;
+      EXPECT_LE(time, before * (1 + 1e-9)) << model << " " << factor;
+      before = time;
+    }
+  }
+}
+
 TEST(DeltaLaws, PromptsTakeTheirLength) {
   for (const char* model : kDeltas) {
     const Seconds once = work_of(prompts(model, 1, 16'384), OpName::scan).time;

@@ -130,6 +130,39 @@ TEST(DraftsBesideReaders, AreNotThereWhereTheyReadElsewhere) {
   }
 }
 
+// What it does there, all devices of the readers do: the point's energy and utilisation count it so.
+TEST(DraftsBesideReaders, WorkOnTheDevicesOfTheReaders) {
+  for (const std::int64_t readers : {1, 2, 4}) {
+    Scenario scenario = drafted();
+    scenario.device.idle_power = Watts{100};
+    scenario.device.busy_power = scenario.device.memory_power = Watts{150};
+    scenario.device.tensor_power = Watts{300};
+    scenario.device.power_limit = Watts{900};
+    scenario = read_elsewhere(scenario);
+    scenario.prefill.deployment.parallel.tp = readers;
+    const Outcome outcome = sound(scenario);
+    const Metrics& metrics = outcome.metrics;
+    double joules = 0, flops = 0, read_by_drafts = 0;
+    for (const KernelRow& row : outcome.kernels) {
+      const bool reads = row.phase == Phase::prefill;
+      const double devices = reads ? double(readers) : 1;
+      joules += row.work.energy.value * devices;
+      flops += row.work.flops.value * devices;
+      if (reads && row.role == DeploymentRole::draft) {
+        read_by_drafts += row.work.energy.value * devices;
+      }
+    }
+    const double idle =
+        1 - metrics.utilization + double(readers) * (1 - metrics.prefill_utilization);
+    joules += 100 * idle * metrics.makespan.value;
+    EXPECT_NEAR(metrics.energy.value / joules, 1, 0.01) << readers;
+    EXPECT_GT(read_by_drafts, 0.03 * joules);
+    const double possible =
+        scenario.device.peak.bf16.value * metrics.devices * metrics.makespan.value;
+    EXPECT_NEAR(metrics.model_flops_utilization * possible / flops, 1, 0.01) << readers;
+  }
+}
+
 // Readers may have more devices than those who answer, or fewer; a draft on all devices of its replica is on all of them there.
 TEST(DraftsBesideReaders, FitWhateverTheReadersLayout) {
   for (const std::int64_t readers : {1, 2, 4}) {

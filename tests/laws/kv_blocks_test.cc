@@ -69,6 +69,29 @@ TEST(KvBlocks, ThatAreStatedTakeTheirMemory) {
   }
 }
 
+// Sequences that they hold follow from the blocks alone: as many as there are by themselves say the same when they are stated. Whole
+// blocks of a state take a little more than its bytes.
+TEST(KvBlocks, ThatAreStatedHoldWhatAsManyOthersDo) {
+  for (Scenario& scenario : models()) {
+    for (const double gigabytes : {30.3, 47.7, 100.0}) {
+      scenario.device.memory_capacity = Bytes{gigabytes * 1e9};
+      scenario.serving.kv_blocks = 0;
+      const Metrics found = figures(scenario);
+      scenario.serving.kv_blocks = std::int64_t(found.kv_blocks);
+      const Metrics stated = figures(scenario);
+      EXPECT_NEAR(stated.max_batch, found.max_batch, 1 + 2e-3 * found.max_batch) << gigabytes;
+      EXPECT_NEAR(stated.kv_capacity_tokens, found.kv_capacity_tokens,
+                  2e-3 * found.kv_capacity_tokens);
+    }
+  }
+  Scenario scenario = served_model(toys::model());  // requests of 320 tokens are 20 blocks each
+  for (const std::int64_t sequences : {1, 7, 50}) {
+    scenario.serving.kv_blocks = 20 * sequences;
+    EXPECT_EQ(figures(scenario).max_batch, sequences);
+    EXPECT_EQ(figures(scenario).kv_capacity_tokens, 320 * sequences);
+  }
+}
+
 // An engine takes as many as it is told to, beyond its share of the memory, too; but there is no more than the memory.
 TEST(KvBlocks, BeyondTheMemoryAreRefused) {
   for (Scenario& scenario : models()) {

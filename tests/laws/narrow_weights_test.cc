@@ -105,5 +105,60 @@ TEST(NarrowWeights, AloneTheyMakeNoLongPromptFaster) {
   }
 }
 
+// Where a board is held to its power limit, too: what memory no longer hides was arithmetic before.
+TEST(NarrowWeights, WhatIsFasterNeverSlowsThemDown) {
+  struct Raised {
+    const char* what;
+    void (*raise)(Device& device, double factor);
+  };
+  const Raised fields[] = {
+      {"memory_bandwidth",
+       [](Device& d, double by) { d.memory_bandwidth = d.memory_bandwidth * by; }},
+      {"l2_capacity", [](Device& d, double by) { d.l2_capacity = d.l2_capacity * by; }},
+      {"starts", [](Device& d, double by) { d.launch_latency = d.launch_latency / by; }},
+  };
+  const Resources resources = toys::transfer_resources();
+  for (const char* name : {"a100-80gb-pcie", "rtx-6000-ada", "rtx-pro-6000", "l4", "mi355x"}) {
+    const Device device = toys::shipped("devices", name).device;
+    for (const Dtype weights : {Dtype::int8, Dtype::int4, Dtype::fp4}) {
+      for (const std::int64_t prompt : {150, 600, 1500, 20000}) {
+        for (const Raised& field : fields) {
+          Scenario point = toys::shipped("models", "llama-3.1-8b");
+          point.calibration.tier = TierChoice::transfer;
+          point.step = {.phase = StepPhase::prefill, .batch = 1, .prompt = prompt};
+          point.quant.weights = weights;
+          double before = 1e9;
+          for (const double factor : {0.1, 0.2, 0.3, 0.5, 0.77, 1.0, 1.5, 2.3, 4.0, 10.0}) {
+            point.device = device;
+            point.device.memory_capacity = Bytes{1e12};
+            field.raise(point.device, factor);
+            const double time = evaluate(point, resources).metrics.step_time.value;
+            EXPECT_LE(time, before * (1 + 1e-9))
+                << name << " " << name_of(weights) << ", " << prompt << " tokens: " << field.what
+                << " raised to " << factor;
+            before = time;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Kernels that start in different times take turns in being the fastest one.
+TEST(NarrowWeights, OneTokenMoreIsNeverFaster) {
+  for (const char* name : {"mi355x", "mi300x", "l4", "rtx-pro-6000"}) {
+    const Device device = toys::shipped("devices", name).device;
+    for (const Dtype weights : {Dtype::int8, Dtype::int4, Dtype::fp4}) {
+      double before = 0;
+      for (std::int64_t rows = 16; rows <= 4096; rows += 8) {
+        const Gemm product{.m = rows, .n = 5376, .k = 10752, .weights = weights};
+        const double time = gemm_time(product, device, &toys::transfer()).total().value;
+        EXPECT_GE(time, before * (1 - 1e-9)) << name << " " << name_of(weights) << " " << rows;
+        before = time;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace engine

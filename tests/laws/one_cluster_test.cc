@@ -45,5 +45,33 @@ TEST(OneCluster, ADeviceOfAnotherKindStandsElsewhere) {
   EXPECT_TRUE(leaves_a_node(unnamed));
 }
 
+// All that stand in it have room in it, whatever they do there.
+TEST(OneCluster, HoldsWhatStandsInIt) {
+  Scenario scenario = two_pools();
+  scenario.cluster.nodes = 1;
+  scenario.load.images = 1;
+  scenario.load.image_tokens = 60;
+  scenario.encode.present = true;
+  fill_roles(scenario);
+  scenario.serving.replicas = 4;
+  scenario.prefill.deployment.serving.replicas = 2;
+  scenario.encode.deployment.serving.replicas = 2;
+  EXPECT_EQ(evaluate(scenario).status, Status::ok) << evaluate(scenario).reason;
+  scenario.encode.deployment.serving.replicas = 3;
+  EXPECT_EQ(evaluate(scenario).reason,
+            "prefill needs 2 devices, encode needs 3 devices and the main deployment 4; the "
+            "cluster that they share has 8");
+  // Elsewhere there is room.
+  Scenario apart = scenario;
+  apart.encode.deployment.cluster.nodes = 2;
+  EXPECT_EQ(evaluate(apart).status, Status::ok) << evaluate(apart).reason;
+  // Encoders on the devices of those who read need none.
+  scenario.prefill.deployment.serving.encodes_images = true;
+  EXPECT_EQ(evaluate(scenario).status, Status::ok) << evaluate(scenario).reason;
+  scenario.prefill.deployment.serving.replicas = 5;
+  EXPECT_EQ(evaluate(scenario).reason,
+            "prefill needs 5 devices and the main deployment 4; the cluster that they share has 8");
+}
+
 }  // namespace
 }  // namespace engine

@@ -255,9 +255,26 @@ TEST(Rollout, ReferencesLieSomewhere) {
   EXPECT_NEAR(there.reference_memory.value / (1.5 * 2 * there.parameters), 1, 1e-6);
   scenario.train.rollout.scoring_passes = 0;
   EXPECT_EQ(figures_of(scenario).peak_memory, there.peak_memory - there.reference_memory);
-  scenario = learning();
-  const Metrics away = figures_of(scenario);
-  EXPECT_NEAR(away.host_memory.value / (2 * away.parameters), 1, 1e-6);
+}
+
+// What leaves the devices lies in the host's memory: models that only score, states of training while samples are made, and activations
+// while they are not.
+TEST(Rollout, WhatIsAwayIsInTheHostsMemory) {
+  Scenario scenario = learning();
+  const auto bytes = [&] {
+    const Metrics figures = figures_of(scenario);
+    return figures.host_memory.value / figures.parameters;
+  };
+  EXPECT_NEAR(bytes(), 2 + 12, 1e-6);  // equal layouts have one copy of the weights
+  scenario.train.rollout.reference_models = 0;
+  EXPECT_NEAR(bytes(), 12, 1e-6);
+  scenario.train.offload_activations = true;
+  EXPECT_NEAR(bytes(), 12, 1e-6);
+  scenario.train.offload_optimizer = true;
+  EXPECT_GT(bytes(), 12 + 4);
+  scenario.train.offload_optimizer = scenario.train.offload_activations = false;
+  scenario.train.rollout.offload_states = false;
+  EXPECT_TRUE(std::isnan(bytes()));
 }
 
 TEST(Rollout, StatesThatStayLeaveLessForTheCache) {

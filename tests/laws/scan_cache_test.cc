@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 
 #include "engine/chosen_calibration.h"
 #include "engine/comm/sends.h"
@@ -77,6 +78,38 @@ TEST(ScanCache, HitsAreThoseOfBlocksAlmost) {
   }
   EXPECT_GT(missed, 0);
   EXPECT_LT(missed / tokens, 0.03);
+}
+
+// Each prompt of a trace comes twice and does not fill its last block. A trace that lists that block says no more than one that
+// does not.
+TEST(ScanCache, APromptThatComesAgainIsFoundUpToItsLastWholeBlock) {
+  for (const std::int32_t prompt : {1605, 1615}) {
+    for (const bool all_listed : {true, false}) {
+      auto trace = std::make_shared<Trace>();
+      trace->block_tokens = 16;
+      trace->first_block.push_back(0);
+      for (int i = 0; i < 20; ++i) {
+        trace->arrival.push_back(2.0 * i);
+        trace->prompt.push_back(prompt);
+        trace->output.push_back(4);
+        for (int block = 0; block < (all_listed ? (prompt + 15) / 16 : prompt / 16); ++block) {
+          trace->blocks.push_back(std::uint64_t(1000 * (i / 2) + block + 1));
+        }
+        trace->first_block.push_back(std::uint32_t(trace->blocks.size()));
+      }
+      Scenario point = hybrid();
+      point.serving.prefix_caching = true;
+      point.serving.block_size = 16;
+      point.load.arrivals = ArrivalKind::trace;
+      point.load.trace = "toy";
+      Resources resources = toys::transfer_resources();
+      resources.traces["toy"] = trace;
+      const Outcome outcome = evaluate(point, resources);
+      ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+      const double found = double(prompt / 16 * 16) / double(prompt) / 2;
+      EXPECT_NEAR(outcome.metrics.prefix_hit_rate, found, 1e-9) << prompt << " " << all_listed;
+    }
+  }
 }
 
 // A model whose layers all attend has no states, whatever is said of them.

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "engine/evaluate.h"
-#include "tests/support/toys.h"
+#include "tests/support/serving_toys.h"
 
 namespace engine {
 namespace {
@@ -137,6 +137,14 @@ TEST(ServedLoad, WhereNoRequestFitsThereIsAReasonAndNoFigure) {
   EXPECT_EQ(outcome.reason_class, ReasonClass::memory);
   EXPECT_TRUE(outcome.reason.starts_with("none of the 300 requests fits: they have 160 tokens"))
       << outcome.reason;
+  EXPECT_TRUE(outcome.reason.ends_with(": load.lengths.prompt_max cuts prompts")) << outcome.reason;
+  // Those of a trace are as long as it says.
+  Scenario replayed = toys::served(policy_named("vllm_v1"));
+  replayed.serving.kv_blocks = 3;
+  EXPECT_EQ(
+      evaluate(replayed, toys::trace({{0, 100, 4}, {1, 100, 4}})).reason,
+      "none of the 2 requests fits: they have 104 tokens on average, the 3 KV blocks hold 12, "
+      "the model reads 131072");
 }
 
 }  // namespace

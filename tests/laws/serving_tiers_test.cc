@@ -1,12 +1,16 @@
 // KV caches of prefixes below the device's memory: what they bring, what they cost, and what they leave as it was.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "engine/evaluate.h"
 #include "engine/memory/kv_tier.h"
 #include "tests/support/serving_laboratory.h"
+#include "tests/support/serving_toys.h"
 #include "tests/support/toys.h"
 
 namespace engine {
@@ -82,6 +86,71 @@ TEST(ServingTiers, MoreRoomBelowNeverFindsLess) {
     EXPECT_GE(rate, before - 0.01) << bytes;
     before = rate;
   }
+}
+
+// Two prompts of a hundred blocks in turns, on a device that has room for one of them.
+Resources two_prompts_in_turns() {
+  auto trace = std::make_shared<Trace>();
+  trace->block_tokens = 4;
+  trace->first_block.push_back(0);
+  for (int i = 0; i < 12; ++i) {
+    trace->arrival.push_back(double(i));
+    trace->prompt.push_back(402);
+    trace->output.push_back(4);
+    for (int block = 0; block < 100; ++block) {
+      trace->blocks.push_back(std::uint64_t(1000 * (i % 2) + block + 1));
+    }
+    trace->first_block.push_back(std::uint32_t(trace->blocks.size()));
+  }
+  Resources resources;
+  resources.traces["toy"] = std::move(trace);
+  return resources;
+}
+
+// What the device gives up for a load goes where the load comes from. It takes no room of what is loaded: two prompts in turns
+// find together what there is room for.
+TEST(ServingTiers, RoomForALoadDoesNotPushOutWhatIsLoaded) {
+  const Resources resources = two_prompts_in_turns();
+  const auto found_with = [&](double blocks) {
+    Scenario scenario = toys::served(policy_named("vllm_v1"));
+    scenario.serving.prefix_caching = true;
+    scenario.serving.kv_blocks = 120;
+    scenario.serving.tiers.write = TierWrite::eviction;
+    scenario.serving.tiers.host_bandwidth = BytesPerSecond{1e15};
+    scenario.device.host_link = sessions().device.host_link;
+    const double token = evaluate(scenario, resources).metrics.kv_per_token.value;
+    scenario.serving.tiers.host = Bytes{blocks * 4 * token};
+    const Outcome outcome = evaluate(scenario, resources);
+    EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+    return outcome.metrics.host_hit_rate;
+  };
+  // Of its hundred blocks, a prompt loses all but those that the other one and its answer leave.
+  const double lost = 100 - (120 - std::ceil(405 / 4.0)), all = found_with(1e6);
+  EXPECT_GT(all, 0.6);
+  for (const double share : {0.2, 0.5, 0.75, 1.0}) {
+    EXPECT_NEAR(found_with(share * 2 * lost) / all, share, 0.02) << share;
+  }
+}
+
+// Whoever waits for KV from below is in the system: the timeline has everybody who has come and is not answered.
+TEST(ServingTiers, WhoeverLoadsIsWaiting) {
+  Scenario scenario = sessions();
+  scenario.output.requests = true;
+  scenario.output.timeline = Seconds{1e-3};
+  scenario.output.timeline_moments = 1'000'000;
+  scenario.serving.tiers.disk = Bytes{1e12};
+  scenario.serving.tiers.disk_bandwidth = BytesPerSecond{1e15};
+  scenario.serving.tiers.disk_latency = Seconds{2e-4};
+  const Outcome outcome = evaluate(scenario);
+  ASSERT_GT(outcome.metrics.disk_hit_rate, 0.2);
+  double inside = 0, expected = 0;
+  for (const TimelineRow& row : outcome.timeline) {
+    inside += double(row.waiting + row.running);
+    expected += double(std::ranges::count_if(outcome.requests, [&](const RequestRow& request) {
+      return request.arrival <= row.time && request.finish > row.time;
+    }));
+  }
+  EXPECT_EQ(inside, expected);
 }
 
 // What takes longer to load than to read is read.

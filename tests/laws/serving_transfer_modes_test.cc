@@ -139,6 +139,54 @@ TEST(Push, WaitsForRoomBeforeReadingAndNotAfterIt) {
   EXPECT_LE(b.metrics.makespan.value, 1.2 * a.metrics.makespan.value);
 }
 
+// Most sequences that have blocks at the writer at any one time: from when their KV leaves the reader until their answer ends.
+int most_inside(const Outcome& outcome) {
+  int most = 0;
+  for (const RequestRow& one : outcome.requests) {
+    int inside = 0;
+    for (const RequestRow& other : outcome.requests) {
+      inside += other.received <= one.received && one.received < other.finish;
+    }
+    most = std::max(most, inside);
+  }
+  return most;
+}
+
+// 400 blocks of 16 have room for four prompts of 1,500 tokens (94 blocks), and for three of them with answers of 400 (119).
+TEST(Push, TokensStayFreeForWhatThoseInsideWillWrite) {
+  Scenario scenario = pushed(two_pools(2));
+  scenario.serving.policy = policy_named("sglang");
+  scenario.serving.kv_blocks = 400;
+  scenario.load.lengths = {.prompt = 1500, .output = 400};
+  const Outcome crowded = sound(scenario);
+  EXPECT_GT(crowded.metrics.preemptions, 0);
+  scenario.serving.reserved_decode_tokens = 400;
+  const Outcome kept = sound(scenario);
+  EXPECT_EQ(kept.metrics.preemptions, 0);
+  EXPECT_EQ(most_inside(kept), 3);
+  EXPECT_EQ(kept.metrics.requests_finished, crowded.metrics.requests_finished);
+  // Whoever sets blocks aside when KV is fetched keeps as many free.
+  scenario.transfer.initiative = TransferInitiative::pull;
+  EXPECT_EQ(sound(scenario).metrics.preemptions, 0);
+  // What is more than all blocks keeps nobody out for good: they come one by one.
+  scenario.serving.reserved_decode_tokens = 100'000;
+  const Outcome alone = sound(scenario);
+  EXPECT_EQ(most_inside(alone), 1);
+  EXPECT_EQ(alone.metrics.requests_finished, crowded.metrics.requests_finished);
+  // Room for whole answers is kept by the policy itself.
+  scenario.serving.policy = policy_named("no_evict");
+  const Outcome reserved = sound(scenario);
+  scenario.serving.reserved_decode_tokens = 0;
+  expect_same_figures(reserved, sound(scenario), 0);
+}
+
+// DecodePreallocQueue of SGLang leaves 512 tokens free for each; vLLM and TensorRT-LLM leave none.
+TEST(Push, TokensStayFreeAsEnginesKeepThem) {
+  EXPECT_EQ(toys::shipped("serving", "sglang").serving.reserved_decode_tokens, 512);
+  EXPECT_EQ(toys::shipped("serving", "vllm-v1").serving.reserved_decode_tokens, 0);
+  EXPECT_EQ(toys::shipped("serving", "tensorrt-llm").serving.reserved_decode_tokens, 0);
+}
+
 TEST(Push, HardlyAnyRoomIsNoDeadlock) {
   for (const std::int64_t blocks : {150, 200, 260}) {
     Scenario scenario = pushed(two_pools(2));

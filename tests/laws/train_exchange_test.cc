@@ -36,6 +36,28 @@ TEST(Dispatcher, SingleCopiesNeverTravelFaster) {
   }
 }
 
+// In 32 bits tokens, results and the gradients of both take twice their bytes.
+TEST(Dispatcher, WideTokensTakeTwiceTheBytesEveryWay) {
+  Scenario scenario = mixture_over(8);
+  scenario.device.peak.fp32 = FlopsPerSecond{5e14};
+  for (const Dispatcher dispatcher : {Dispatcher::deepep, Dispatcher::alltoall}) {
+    scenario.train.dispatcher = dispatcher;
+    const auto bytes = [&](Dtype format, OpName way, Phase phase) {
+      scenario.quant.weights = scenario.quant.activations = format;
+      double sum = 0;
+      for (const KernelRow& row : evaluate(scenario).kernels) {
+        if (row.op == way && row.phase == phase) sum += row.work.bytes.value;
+      }
+      return sum;
+    };
+    for (const OpName way : {OpName::expert_dispatch, OpName::expert_combine}) {
+      for (const Phase phase : {Phase::forward, Phase::backward}) {
+        EXPECT_NEAR(bytes(Dtype::fp32, way, phase) / bytes(Dtype::bf16, way, phase), 2, 1e-9);
+      }
+    }
+  }
+}
+
 // A steeper law fills one device more, also past the exponents that tables have: in time as in memory.
 TEST(RoutingSkew, GoesOnPastTheTables) {
   const auto routed = [](double skew) {

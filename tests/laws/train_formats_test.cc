@@ -197,6 +197,79 @@ TEST(NarrowParameters, OfReplicasThatShareThemOut) {
   EXPECT_LE(kept.iteration_time, wide.iteration_time);
 }
 
+// Weights that are trained are kept in 16 bits at least, whatever is stated, and products take both sides in the format of activations.
+// So how wide weights are stated changes nothing.
+TEST(TrainedWeights, AreMultipliedInTheFormatOfActivations) {
+  for (const ModelSpec& model : {toys::model(), toys::mixture()}) {
+    for (const std::int64_t zero : {1, 3}) {
+      for (const Dtype activations : {Dtype::bf16, Dtype::fp8}) {
+        Scenario scenario = narrow(kMicroscaled, activations);
+        scenario.device.peak.fp32 = FlopsPerSecond{5e14};
+        scenario.model = model;
+        scenario.parallel = {.tp = 2, .dp = 2};
+        scenario.train.zero = zero;
+        const Metrics alike = figures_of(scenario);
+        for (const Dtype weights : {Dtype::bf16, Dtype::fp32}) {
+          scenario.quant.weights = weights;
+          const Metrics wider = figures_of(scenario);
+          EXPECT_EQ(wider.iteration_time, alike.iteration_time) << model.name << name_of(weights);
+          EXPECT_EQ(wider.model_flops_utilization, alike.model_flops_utilization);
+          EXPECT_EQ(wider.peak_memory, alike.peak_memory);
+        }
+      }
+    }
+  }
+}
+
+// Nor can they be trained where nothing multiplies that format.
+TEST(TrainedWeights, NeedTheArithmeticOfActivations) {
+  Scenario scenario = training();
+  scenario.device.peak.fp8 = FlopsPerSecond{0};
+  scenario.quant.activations = Dtype::fp8;
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::infeasible);
+  EXPECT_EQ(outcome.reason,
+            "the device has no fp8 matrix arithmetic (device.peak.fp8 is 0); quant.activations: "
+            "bf16 runs these weights");
+}
+
+// Frozen weights in 16 bits have two narrow copies beside them, and are cast once and for all; those that replicas share out are cast
+// whenever they come.
+TEST(FrozenWeights, AreMultipliedInTheFormatOfActivations) {
+  const auto figures = [](std::int64_t zero, Dtype weights, Dtype activations) {
+    Scenario scenario = on("Hopper", training());
+    scenario.quant = {.weights = weights, .activations = activations, .group = kOneScale};
+    scenario.parallel.dp = 8;
+    scenario.train.method = Method::lora;
+    scenario.train.zero = zero;
+    return figures_of(scenario);
+  };
+  const double layers = in_layers(training());
+  const Metrics wide = figures(1, Dtype::bf16, Dtype::bf16);
+  const Metrics cast = figures(1, Dtype::bf16, Dtype::fp8);
+  const Metrics narrow = figures(1, Dtype::fp8, Dtype::fp8);
+  EXPECT_EQ(cast.iteration_time, narrow.iteration_time);
+  EXPECT_LT(cast.iteration_time, wide.iteration_time);
+  EXPECT_NEAR((cast.weights - wide.weights).value / layers, 2, 0.01);
+  EXPECT_GT(figures(3, Dtype::bf16, Dtype::fp8).cast_time,
+            figures(3, Dtype::fp8, Dtype::fp8).cast_time);
+}
+
+// Activations in 32 bits are known beside weights in 32 bits only.
+TEST(FrozenWeights, StandBesideActivationsOfAtMost16Bits) {
+  Scenario scenario = training();
+  scenario.device.peak.fp32 = FlopsPerSecond{5e14};
+  scenario.train.method = Method::lora;
+  scenario.quant.activations = Dtype::fp32;
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::unsupported);
+  EXPECT_EQ(outcome.reason,
+            "quant.activations fp32 beside frozen weights in bf16: activations in 32 bits are "
+            "modelled beside weights in 32 bits only; state quant.activations: bf16");
+  scenario.quant.weights = Dtype::fp32;
+  EXPECT_EQ(evaluate(scenario).status, Status::ok);
+}
+
 // Frozen weights beside adapters take the bytes of their own format, and a copy turned round where products are narrow, too; those in
 // four bits are expanded in every pass, and have none.
 TEST(FrozenWeights, TakeTheBytesOfTheirFormat) {

@@ -36,6 +36,17 @@ TEST(KeptActivations, NormsKeepTheirInputs) {
   EXPECT_NEAR((with_norms(2) - with_norms(1)) / (tokens * 2 * width), 1, 1e-9);
 }
 
+// A new gradient lies beside the sum that it is added to, whoever would share sums out: one replica shares nothing.
+TEST(NewGradients, OfOneReplicaAreWholeWhateverIsSharedOut) {
+  Scenario scenario = training();
+  scenario.train.fused_gradients = false;
+  const Bytes alone = figures_of(scenario).peak_memory;
+  for (const std::int64_t zero : {1, 2, 3}) {
+    scenario.train.zero = zero;
+    EXPECT_EQ(figures_of(scenario).peak_memory, alone) << zero;
+  }
+}
+
 // Rows of experts that are weighed in their activation are not kept after it; where a library has no such kernel, all copies are.
 TEST(KeptActivations, WeighedRowsAreNotKept) {
   Scenario scenario = training();

@@ -130,6 +130,11 @@ TEST(CollectiveMultiprocessors, SlowWhatRunsBeside) {
     EXPECT_GT(now, before) << taken;
     before = now;
   }
+  // Nobody takes more than there are.
+  for (const std::int64_t taken : {99, 100, 101, 1024}) {
+    scenario.train.collective_multiprocessors = taken;
+    EXPECT_GE(figures_of(scenario).iteration_time, before) << taken;
+  }
   scenario = training();
   const Seconds alone = figures_of(scenario).iteration_time;
   scenario.train.collective_multiprocessors = 64;

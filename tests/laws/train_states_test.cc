@@ -70,6 +70,25 @@ TEST(OffloadedOptimizer, SendsGradientsOfEveryMicroBatch) {
   }
 }
 
+// Gradients that leave after every pass are added up by the host. Replicas that sum theirs up once a step add to what is on the device
+// until then, whether they have other sequences or other parts of them.
+TEST(OffloadedOptimizer, AddsUpWhereGradientsAre) {
+  Scenario scenario = with_host_link(training());
+  scenario.train.offload_optimizer = true;
+  const auto added_here = [&](const Parallelism& parallel) {
+    scenario.parallel = parallel;
+    double bytes = 0;
+    for (const KernelRow& row : evaluate(scenario).kernels) {
+      const bool sum = row.op == OpName::gradient_sum && row.phase == Phase::backward;
+      if (sum) bytes += row.work.bytes.value;
+    }
+    return bytes;
+  };
+  EXPECT_EQ(added_here({}), 0);
+  EXPECT_GT(added_here({.dp = 2}), 0);
+  EXPECT_GT(added_here({.cp = 2}), 0);
+}
+
 TEST(OffloadedOptimizer, NeverTakesMoreOfTheDevice) {
   for (std::int64_t zero = 0; zero <= 3; ++zero) {
     for (const std::int64_t replicas : {1, 2, 16}) {

@@ -16,12 +16,15 @@ enum class Form : std::uint8_t {
   when,         // the flag alone, where the column has a certain value
 };
 
+// A column of each rank is multiplied by as many as share experts.
+constexpr const char* kRanks = "ranks";
+
 struct Rule {
   const char* column;
   const char* flag;
   Form form;
   const char* value = "";  // when: the certain one
-  const char* times = "";  // a column that the number is multiplied with
+  const char* times = "";  // a column that the number is multiplied with, or `kRanks`
 };
 
 constexpr Rule kVllm[] = {
@@ -34,7 +37,7 @@ constexpr Rule kVllm[] = {
     {"serving.max_num_seqs", "--max-num-seqs", Form::unless_zero},
     {"serving.max_num_batched_tokens", "--max-num-batched-tokens", Form::unless_zero},
     {"serving.long_prefill_threshold", "--long-prefill-token-threshold", Form::unless_zero},
-    {"serving.memory_utilization", "--gpu-memory-utilization", Form::number},
+    {"serving.memory_utilization", "--gpu-memory-utilization", Form::unless_zero},
     {"serving.block_size", "--block-size", Form::number},
     {"serving.kv_blocks", "--num-gpu-blocks-override", Form::unless_zero},
     {"serving.prefix_caching", "--enable-prefix-caching", Form::when, "true"},
@@ -52,9 +55,10 @@ constexpr Rule kSglang[] = {
     {"parallel.redundant_experts", "--enable-eplb --ep-num-redundant-experts", Form::unless_zero},
     {"quant.weights", "--quantization fp8", Form::when, "fp8"},
     {"quant.kv", "--kv-cache-dtype fp8_e5m2", Form::when, "fp8"},
-    {"serving.max_num_seqs", "--max-running-requests", Form::unless_zero},
-    {"serving.chunk", "--chunked-prefill-size", Form::number},
-    {"serving.memory_utilization", "--mem-fraction-static", Form::number},
+    // SGLang divides both by --dp-size where attention is data-parallel.
+    {"serving.max_num_seqs", "--max-running-requests", Form::unless_zero, "", kRanks},
+    {"serving.chunk", "--chunked-prefill-size", Form::unless_zero, "", kRanks},
+    {"serving.memory_utilization", "--mem-fraction-static", Form::unless_zero},
     {"serving.block_size", "--page-size", Form::above_one},
     {"serving.kv_blocks", "--max-total-tokens", Form::unless_zero, "", "serving.block_size"},
     {"serving.prefix_caching", "--disable-radix-cache", Form::when, "false"},
@@ -72,7 +76,7 @@ constexpr Rule kTensorRt[] = {
     {"parallel.pp", "--pp_size", Form::above_one},
     {"serving.max_num_seqs", "--max_batch_size", Form::unless_zero},
     {"serving.max_num_batched_tokens", "--max_num_tokens", Form::unless_zero},
-    {"serving.memory_utilization", "--kv_cache_free_gpu_memory_fraction", Form::number},
+    {"serving.memory_utilization", "--kv_cache_free_gpu_memory_fraction", Form::unless_zero},
 };
 
 struct EngineCommand {
@@ -348,6 +352,17 @@ std::vector<std::string> products(std::vector<std::string> values,
   return values;
 }
 
+std::vector<std::string> factors_of(const RunRows& run, const Rule& rule,
+                                    const std::vector<std::uint32_t>& rows,
+                                    const std::vector<Layout>& layouts) {
+  if (std::string_view(rule.times) != kRanks) return texts_in(run, rule.times, rows);
+  std::vector<std::string> ranks;
+  for (const Layout& layout : layouts) {
+    ranks.push_back(std::to_string(layout.shares_experts() ? layout.dp : 1));
+  }
+  return ranks;
+}
+
 }  // namespace
 
 std::vector<std::string> launch_commands(const RunRows& run, const std::vector<std::uint32_t>& rows,
@@ -362,7 +377,7 @@ std::vector<std::string> launch_commands(const RunRows& run, const std::vector<s
   }
   for (const Rule& rule : command.rules) {
     auto values = texts_in(run, rule.column, rows);
-    if (*rule.times != '\0') values = products(values, texts_in(run, rule.times, rows));
+    if (*rule.times != '\0') values = products(values, factors_of(run, rule, rows, layouts));
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (!values[i].empty()) lines[i] += words_of(rule, values[i]);
     }

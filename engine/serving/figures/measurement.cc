@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::int64_t kFirstLength = 1000;  // requests
 constexpr std::int64_t kSnapshots = 40;
+// Of a run of which a stated part is measured, however small that is.
+constexpr std::int64_t kSnapshotsForAPart = 1000;
 
 // Later turns of sessions are missing until the first sessions are through: pauses are drawn, and twice their mean has most of them.
 double until_later_turns(const Load& load) {
@@ -44,6 +46,7 @@ RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace, d
     const std::int64_t fewest = 4 * plan.round;
     for (; plan.units < fewest && plan.lengths > 1; --plan.lengths) plan.units *= 2;
     plan.units = std::max(plan.units, fewest);
+    if (plan.earliest > 0) plan.more_lengths = kMoreLengths;
   }
   return plan;
 }
@@ -51,7 +54,7 @@ RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace, d
 void RunWatch::reset(const RunPlan& plan) {
   plan_ = plan;
   const std::int64_t round = plan.round;
-  for (int k = 0; k < plan.lengths; ++k) {
+  for (int k = 0; k < lengths(); ++k) {
     Length& length = lengths_[std::size_t(k)] = {};
     const std::int64_t units = plan.units << k;
     length.least = (units + 19) / 20;
@@ -73,7 +76,9 @@ void RunWatch::reset(const RunPlan& plan) {
   }
   snapshots_.clear();
   untold_.clear();
-  stride_ = std::max<std::int64_t>(1, plan.units / kSnapshots / round) * round;
+  const bool stated = plan.warmup > 0 || plan.window > 0;
+  const std::int64_t snapshots = stated ? kSnapshotsForAPart : kSnapshots;
+  stride_ = std::max<std::int64_t>(1, plan.units / snapshots / round) * round;
   find_next_look(0);
 }
 
@@ -109,7 +114,7 @@ void RunWatch::forget_told(double time) {
 
 // While one that stays long is waited for, longer ones may end.
 void RunWatch::add_to_lengths(double arrival, std::int64_t requests) {
-  for (int k = length_; k < plan_.lengths && lengths_[std::size_t(k)].end < kNever; ++k) {
+  for (int k = length_; k < lengths() && lengths_[std::size_t(k)].end < kNever; ++k) {
     if (arrival <= lengths_[std::size_t(k)].end) lengths_[std::size_t(k)].pending += requests;
   }
 }
@@ -120,7 +125,7 @@ bool RunWatch::look_at_count(std::int64_t count, double time) {
     snapshots_.push_back({time, double(arrived_), double(finished_) - double(untold_.size())});
   }
   bool edge = false;
-  for (int k = 0; k < plan_.lengths; ++k) {
+  for (int k = 0; k < lengths(); ++k) {
     Length& length = lengths_[std::size_t(k)];
     if (count == length.half_count) {
       length.half = time, edge = true;
@@ -140,7 +145,7 @@ bool RunWatch::look_at_count(std::int64_t count, double time) {
 // A snapshot, or half or the end of a length.
 void RunWatch::find_next_look(std::int64_t count) {
   next_look_ = (count / stride_ + 1) * stride_;
-  for (int k = 0; k < plan_.lengths; ++k) {
+  for (int k = 0; k < lengths(); ++k) {
     const Length& length = lengths_[std::size_t(k)];
     for (const std::int64_t mark : {length.half_count, length.end_count}) {
       if (mark > count) next_look_ = std::min(next_look_, mark);
@@ -149,7 +154,7 @@ void RunWatch::find_next_look(std::int64_t count) {
 }
 
 bool RunWatch::filled_up(double time, double told) {
-  if (next_begin_ == plan_.lengths) return false;  // all have
+  if (next_begin_ == lengths()) return false;  // all have
   if (plan_.kind == RunKind::whole || plan_.warmup > 0) return false;
   if (time < plan_.earliest) return false;
   const bool loop = plan_.kind == RunKind::closed;
@@ -157,7 +162,7 @@ bool RunWatch::filled_up(double time, double told) {
   // At the end of a round no request is inside for a moment: clients count as if they were.
   if (closed_ < 2 * (loop ? plan_.round : opened_ - closed_)) return false;
   bool edge = false;
-  while (next_begin_ < plan_.lengths && closed_ >= lengths_[std::size_t(next_begin_)].least) {
+  while (next_begin_ < lengths() && closed_ >= lengths_[std::size_t(next_begin_)].least) {
     Length& begun = lengths_[std::size_t(next_begin_++)];
     begun.begin = time;
     begun.told_later = told - time;
@@ -231,7 +236,7 @@ MeasuredPart RunWatch::part(double last_finish) const {
 
 MeasuredPart RunWatch::part_so_far() {
   const bool begun = lengths_[std::size_t(length_)].begin < kNever;
-  if (plan_.warmup <= 0 && !begun) next_begin_ = plan_.lengths;  // too late to begin
+  if (plan_.warmup <= 0 && !begun) next_begin_ = lengths();  // too late to begin
   summing_ = true;
   return part_until(kNever);
 }

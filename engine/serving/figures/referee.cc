@@ -70,8 +70,16 @@ RunVerdict Referee::judge(ServingStats& stats) {
   LoopSums loop;
   LatencySamples& samples = samples_;
   for (std::vector<double>* values : {&samples.ttft, &samples.tpot, &samples.e2e}) values->clear();
+  double answered = 0, given_up = 0;
   for (const ServedRequest& request : stats.served()) {
-    if (request.output <= 0) continue;
+    if (request.output <= 0) {
+      if (!limits || !part.holds_arrival(request.arrival)) continue;
+      for (std::vector<double>* values : {&samples.ttft, &samples.tpot, &samples.e2e}) {
+        values->push_back(kNever);
+      }
+      given_up += 1;
+      continue;
+    }
     stay += request.finish - request.scheduled;
     stayed += 1;
     if (closed) add_to(loop, request, part);
@@ -79,6 +87,7 @@ RunVerdict Referee::judge(ServingStats& stats) {
     queued += request.scheduled - request.arrival;
     inside += request.finish - request.scheduled;
     if (!limits) continue;
+    answered += 1;
     samples.ttft.push_back(stats.ttft_of(request));
     if (request.output > 1) samples.tpot.push_back(ServingStats::tpot_of(request));
     samples.e2e.push_back(stats.e2e_of(request));
@@ -104,13 +113,16 @@ RunVerdict Referee::judge(ServingStats& stats) {
   }
   if (!limits) return verdict;
   if (request_limit(setup_.slo->itl).value < kNever) stats.look_at_gaps(part);
-  verdict.slo = judge_slo(*setup_.slo, samples, [&stats](double share) {
-    return share == kMeanShare ? stats.gap_mean() : stats.gap_percentile(share);
+  // Gaps are those of requests that were answered.
+  verdict.slo = judge_slo(*setup_.slo, samples, [&](double share) {
+    if (share == kMeanShare) return stats.gap_mean();
+    return stats.gap_percentile(std::min(1.0, share * (answered + given_up) / answered));
   });
   // What a system that does not keep up shows so far says nothing about what it comes to.
   const bool keeps_up =
       verdict.saturation == Saturation::stable || verdict.saturation == Saturation::backlogged;
   verdict.slo.decided = verdict.slo.decided && (keeps_up || verdict.slo.missed);
+  verdict.slo.known = verdict.slo.known && (keeps_up || verdict.slo.missed);
   return verdict;
 }
 

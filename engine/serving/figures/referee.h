@@ -20,7 +20,7 @@ struct RunVerdict {
   double throughput_error = kNever;  // half the width of its 95% interval, over its mean
   SloVerdict slo;
 
-  bool precise() const { return throughput_error <= kPrecise && (slo.precise || slo.decided); }
+  bool precise() const { return throughput_error <= kPrecise && (slo.precise || slo.known); }
 };
 
 class Referee {

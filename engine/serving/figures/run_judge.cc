@@ -37,7 +37,8 @@ double percentile_of(std::span<double> values, double share) {
   std::nth_element(values.begin(), low, values.end());
   if (low + 1 == values.end()) return *low;
   const double next = *std::min_element(low + 1, values.end());
-  return *low + (rank - std::floor(rank)) * (next - *low);
+  const double beyond = rank - std::floor(rank);
+  return beyond > 0 && next > *low ? *low + beyond * (next - *low) : *low;  // both may be infinite
 }
 
 // What is inside, as a straight line over the measured part.
@@ -129,6 +130,10 @@ double half_width_of(std::span<const double> samples, double share) {
     batch.assign(samples.begin() + std::ptrdiff_t(begin), samples.begin() + std::ptrdiff_t(end));
     values[i] = share == kMeanShare ? mean_of(batch) : percentile_of(batch, share);
   }
+  const auto endless = std::size_t(std::ranges::count(values, kNever));
+  // One of them makes a mean infinite, whatever else comes.
+  if (endless == kBatches || (endless > 0 && share == kMeanShare)) return 0;
+  if (endless > 0) return kNever;
   const double alike = likeness(values);
   return batch_mean(values).half_width * std::sqrt((1 + alike) / (1 - alike));
 }
@@ -136,12 +141,13 @@ double half_width_of(std::span<const double> samples, double share) {
 SloVerdict judge_slo(const Slo& slo, const LatencySamples& samples,
                      const std::function<double(double share)>& gap) {
   SloVerdict verdict;
-  bool all_decided = true;
+  bool all_decided = true, all_known = true;
   std::vector<double> copy;
   const auto add = [&](const LimitCheck& check) {
     verdict.precise = verdict.precise && check.precise();
     verdict.missed = verdict.missed || (check.decided() && !check.met());
     all_decided = all_decided && check.decided();
+    all_known = all_known && (check.precise() || check.decided());
   };
   const auto check_of = [&](const std::vector<double>& values, double share, double limit) {
     LimitCheck check{.limit = limit, .value = std::nan("")};
@@ -159,12 +165,15 @@ SloVerdict judge_slo(const Slo& slo, const LatencySamples& samples,
   add_all(slo.e2e, samples.e2e);
   slo.itl.each([&](double share, double limit) {
     LimitCheck check = check_of(samples.tpot, share, limit);
-    const double width = check.half_width / check.value;
-    check.value = gap(share);
-    check.half_width = width * check.value;
+    if (check.value < kNever) {
+      const double width = check.half_width / check.value;
+      check.value = gap(share);
+      check.half_width = width * check.value;
+    }
     add(check);
   });
   verdict.decided = verdict.missed || all_decided;
+  verdict.known = verdict.missed || all_known;
   return verdict;
 }
 

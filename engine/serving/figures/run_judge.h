@@ -41,7 +41,8 @@ struct LoopSums {
 double little_error(const LoopSums& sums);
 
 // A percentile (or with `kMeanShare` the mean) of samples in the order of time: how far it may be off.
-// Batches that follow one another alike count as fewer.
+// Batches that follow one another alike count as fewer. Samples may be infinite (LatencySamples): then 0 where the figure is infinite
+// beyond doubt, and kNever where it is so in some batches only.
 double half_width_of(std::span<const double> samples, double share);
 
 // A limit on latency beside what was seen of it.
@@ -55,10 +56,11 @@ struct LimitCheck {
   bool decided() const {
     return value + 1.5 * half_width <= limit || value - 1.5 * half_width > limit;
   }
-  bool precise() const { return half_width <= kPrecise * value; }
+  bool precise() const { return half_width < kNever && half_width <= kPrecise * value; }
 };
 
-// Latencies of the measured requests, in the order of their answers.
+// Latencies of the measured requests, in the order of their answers. Those that were given up (refused, shed or failed) are later than any
+// limit: infinitely late.
 struct LatencySamples {
   std::vector<double> ttft, tpot, e2e;
 };
@@ -66,6 +68,8 @@ struct SloVerdict {
   bool precise = true;   // every figure that has a limit
   bool decided = false;  // all limits are met, or one is missed, beyond doubt
   bool missed = false;   // the latter
+  bool known =
+      false;  // each limit is met beyond doubt or its figure is precise, or one is missed beyond doubt
 };
 // Gaps between tokens are kept as counts, without order: `gap(share)` is a percentile of them, and as
 // precise as the same percentile of the requests' times per token.

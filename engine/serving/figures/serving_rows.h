@@ -128,8 +128,10 @@ struct TimelineRow {
     visit("replica", self.replica, "replica it describes");
     visit("running", self.running,
           "sequences admitted and not finished: a request, or each of its answers (load.samples)");
-    visit("waiting", self.waiting,
-          "sequences in the queue: a request, or each of its answers (load.samples)");
+    visit(
+        "waiting", self.waiting,
+        "sequences in the queue, and those aside from it until KV from a lower tier, an adapter or "
+        "images are there: a request, or each of its answers (load.samples)");
     visit("decoding", self.decoding, "running sequences that are past their prompt");
     visit("batch", self.batch,
           "sequences in the present step; in a pipeline, in all steps in flight; 0: no step");

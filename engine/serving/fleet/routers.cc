@@ -18,11 +18,29 @@ std::size_t draw(const RouterView& view, std::size_t count, std::uint64_t n, std
 // The replica of the least weight; the first of equals.
 std::size_t lightest(const RouterView& view) { return view.weights.first(); }
 
-// The one of two that has fewer requests.
+// The one of two different ones that has fewer requests, as in SGLang's and vLLM's routers: one that was drawn twice would be no choice.
 std::size_t lighter_of_two(const RouterView& view, std::span<const std::int32_t> among) {
-  const auto one = std::size_t(among[draw(view, among.size(), std::uint64_t(view.nth), 0)]);
-  const auto other = std::size_t(among[draw(view, among.size(), std::uint64_t(view.nth), 1)]);
+  const std::size_t count = among.size();
+  const auto n = std::uint64_t(view.nth);
+  const std::size_t place = draw(view, count, n, 0);
+  const auto one = std::size_t(among[place]);
+  if (count == 1) return one;
+  const auto other = std::size_t(among[(place + 1 + draw(view, count - 1, n, 1)) % count]);
   return view.replicas[other].outstanding() < view.replicas[one].outstanding() ? other : one;
+}
+
+// The replica that a session or an adapter belongs to. Random numbers of its own name one replica after the other, and the first of these
+// that takes requests has it. So it stays where it is while others come and go, and those of a replica that fails are spread over the
+// rest. Where hardly any replica takes requests, one of these is drawn after so many names.
+std::size_t home_of(const RouterView& view, std::int64_t key, std::uint32_t lane) {
+  constexpr std::uint32_t names = 256, lanes = 4;
+  const std::size_t count = view.replicas.size();
+  for (std::uint32_t i = 0; i < names; ++i) {
+    const std::size_t place = draw(view, count, std::uint64_t(key), lane + lanes * i);
+    if (view.takers.size() == count) return place;
+    if (std::ranges::binary_search(view.takers, std::int32_t(place))) return place;
+  }
+  return std::size_t(view.takers[draw(view, view.takers.size(), std::uint64_t(key), lane)]);
 }
 
 // Twice the queue, and a handful more, is worth more than any cache.
@@ -65,9 +83,8 @@ std::size_t route_prefix_aware(const RouterView& view) {
 
 // Requests of one session meet one replica; without sessions, any.
 std::size_t route_sticky(const RouterView& view) {
-  const bool session = view.request.session >= 0;
-  const auto n = std::uint64_t(session ? view.request.session : view.nth);
-  return std::size_t(view.takers[draw(view, view.takers.size(), n, session ? 2 : 0)]);
+  if (view.request.session < 0) return route_random(view);
+  return home_of(view, view.request.session, 2);
 }
 
 namespace {
@@ -118,8 +135,7 @@ std::size_t route_by_class(const RouterView& view) {
 std::size_t route_adapter_affine(const RouterView& view) {
   const std::size_t idlest = lightest(view);
   if (view.request.adapter < 0) return idlest;
-  const std::size_t place = draw(view, view.takers.size(), std::uint64_t(view.request.adapter), 3);
-  const auto home = std::size_t(view.takers[place]);
+  const std::size_t home = home_of(view, view.request.adapter, 3);
   return far_busier(view, home, idlest) ? idlest : home;
 }
 

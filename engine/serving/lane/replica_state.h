@@ -45,7 +45,8 @@ struct ReplicaState {
   std::int64_t holders = 0;  // sequences in the queue that hold what was loaded for them
   // Sequences that join the queue once their adapter or images are there.
   std::int64_t awaiting = 0;
-  KvPool pool;  // every event looks at its first cache line; few look at what follows
+  std::int64_t loading = 0;  // sequences that are aside from the queue until their load has come
+  KvPool pool;               // every event looks at its first cache line; few look at what follows
   FairShare shares;
   AdmissionPaces admissions;
   AdmissionPace

@@ -11,6 +11,7 @@ void LowerTiers::reset(const TierSetups& ways, TierWrite write, SharedStore* sto
   pool_ = &pool;
   ways_ = ways;
   store_ = store;
+  under_way_.clear();
   free_.fill(0);
   any_ = false;
   // Each one spills to the next that exists.
@@ -76,7 +77,15 @@ void LowerTiers::offer_states(Offer& offer) const {
   offer.tokens[last] += left;
 }
 
-void LowerTiers::take(const Offer& offer, double now) {
+void LowerTiers::take(const Offer& offer, std::span<const PrefixExtent> prefix, std::int32_t slot,
+                      double now) {
+  for (std::size_t i = 0; i < kTiers; ++i) {
+    if (offer.moved[i] <= 0) continue;
+    for (const PrefixExtent& part : prefix.first(below_.parts.size())) {
+      const std::int32_t place = tiers_[i]->begin_load(part.key);
+      if (place >= 0) under_way_.push_back({slot, place, i});
+    }
+  }
   for (std::size_t i = 0; i < kTiers; ++i) {
     if (offer.moved[i] <= 0) continue;
     const double end = std::max(now, way_free(i)) + ways_[i].latency + seconds_of(offer, i);
@@ -89,15 +98,31 @@ void LowerTiers::take(const Offer& offer, double now) {
   }
 }
 
+void LowerTiers::end_load(std::int32_t slot) {
+  std::erase_if(under_way_, [this, slot](const UnderWay& one) {
+    if (one.slot != slot) return false;
+    tiers_[one.tier]->end_load(one.place);
+    return true;
+  });
+}
+
+// Whoever waited for them is gone.
+void LowerTiers::end_loads() {
+  for (const UnderWay& one : under_way_) tiers_[one.tier]->end_load(one.place);
+  under_way_.clear();
+}
+
 void LowerTiers::lose(std::size_t place) {
   if (own_[place].exists()) own_[place].reset(ways_[place].blocks, pool_->state_blocks());
 }
 
 void LowerTiers::lose_memory() {
+  end_loads();
   for (const TierName name : {TierName::peer, TierName::host}) lose(std::size_t(name));
 }
 
 void LowerTiers::lose_all() {
+  end_loads();
   for (std::size_t place = 0; place < own_.size(); ++place) lose(place);
 }
 

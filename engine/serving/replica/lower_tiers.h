@@ -3,6 +3,7 @@
 
 #include <array>
 #include <span>
+#include <vector>
 
 #include "engine/memory/kv_pool.h"
 #include "engine/serving/replica/journey.h"
@@ -33,10 +34,11 @@ class LowerTiers {
   Offer offer(std::span<const PrefixExtent> prefix, std::int64_t most_tokens, double now);
   // What the cache itself had when the last offer was made.
   const KvPool::Match& here() const { return below_.here; }
-  // Takes the offer that was made last.
-  void take(const Offer& offer, double now);
-  // What was offered has arrived: puts it into the cache, as far as tiers did not give it up meanwhile. Returns what was not in the
-  // cache before.
+  // Takes the offer that was made last, which is of this prefix. Until `end_load` the tiers give up nothing of it.
+  void take(const Offer& offer, std::span<const PrefixExtent> prefix, std::int32_t slot,
+            double now);
+  void end_load(std::int32_t slot);
+  // What was offered has arrived: puts it into the cache, as far as there is room for it. Returns what was not in the cache before.
   Sequence::Brought bring_up(std::span<const PrefixExtent> prefix, std::int64_t most_tokens);
 
   // The replica has failed: what lies in memory is lost, but disk and store keep what they have.
@@ -48,6 +50,7 @@ class LowerTiers {
 
  private:
   void lose(std::size_t place);
+  void end_loads();
   // An offer whose `end` is not set yet.
   Offer look_below(std::span<const PrefixExtent> prefix, std::int64_t most_tokens);
   void offer_states(Offer& offer) const;
@@ -68,6 +71,12 @@ class LowerTiers {
   std::array<double, kTiers> free_{};
   SharedStore* store_ = nullptr;
   KvPool::Below below_;
+  // Extents of which a load is under way, and the slot that it is for.
+  struct UnderWay {
+    std::int32_t slot, place;
+    std::size_t tier;
+  };
+  std::vector<UnderWay> under_way_;
   bool any_ = false;
 };
 

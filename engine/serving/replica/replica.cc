@@ -54,7 +54,7 @@ void Replica::empty_queues() {
   state_.slots = 0;
   state_.first_unused = -1;
   state_.running = state_.outstanding = state_.outstanding_tokens = 0;
-  state_.parked = state_.parked_blocks = state_.holders = 0;
+  state_.parked = state_.parked_blocks = state_.holders = state_.loading = 0;
   state_.stage_free = 0;
 }
 
@@ -270,7 +270,7 @@ void Replica::look_for_loads(double now) {
       ++place;
       continue;
     }
-    switch (start_load(sequence, now)) {
+    switch (start_load(slot, now)) {
       case Load::nothing:
         sequence.loaded = 0;
         ++place;
@@ -289,8 +289,9 @@ void Replica::look_for_loads(double now) {
 }
 
 // Blocks are set aside for the whole prompt, as engines do for KV that is under way: otherwise others would take them.
-Replica::Load Replica::start_load(Sequence& sequence, double now) {
+Replica::Load Replica::start_load(std::int32_t slot, double now) {
   settle(now);
+  Sequence& sequence = state_.sequences[std::size_t(slot)];
   KvPool& pool = state_.pool;
   const ReplicaView& view = lanes_[0].view();  // any one: they share the blocks
   const LowerTiers::Offer offer = lower_.offer(sequence.prefix, sequence.target - 1, now);
@@ -300,8 +301,7 @@ Replica::Load Replica::start_load(Sequence& sequence, double now) {
   };
   bool has_room = finds_room();
   // The first in the queue gets whatever it needs where no other request is inside that would give blocks back.
-  const bool next = &sequence == &state_.sequences[std::size_t(state_.waiting.at(0))] &&
-                    state_.running + state_.parked == 0;
+  const bool next = slot == state_.waiting.at(0) && state_.running + state_.parked == 0;
   if (!has_room && next && state_.let_go_of_loads()) {
     hit = lanes_[0].view().match(sequence);
     has_room = finds_room();
@@ -312,7 +312,7 @@ Replica::Load Replica::start_load(Sequence& sequence, double now) {
       tokens > 0 && offer.end - now < tokens * state_.common->seconds_to_read_a_token;
   if (!sequence.loads_with_room) return Load::nothing;
   if (!has_room) return Load::waits_for_room;
-  lower_.take(offer, now);
+  lower_.take(offer, sequence.prefix, slot, now);
   sequence.loaded = offer.end;
   state_.common->sums->loads_for(offer.end - now);
   pool.hold(sequence.prefix, hit, sequence.kv);
@@ -320,6 +320,7 @@ Replica::Load Replica::start_load(Sequence& sequence, double now) {
   sequence.taken = std::max(blocks, sequence.kv.shared);
   pool.take(sequence.taken - sequence.kv.shared);
   ++state_.parked;
+  ++state_.loading;
   state_.parked_blocks += sequence.taken - sequence.kv.shared;
   state_.common->sums->peak(pool.used());
   return Load::begun;
@@ -329,10 +330,10 @@ void Replica::finish_load(std::int32_t slot, double now) {
   Sequence& sequence = state_.sequences[std::size_t(slot)];
   settle(now);
   --state_.parked;
+  --state_.loading;
   if (sequence.has_room_to_load()) {
     // Its KV came into the blocks that were set aside.
     state_.give_back_room_to_load(sequence);
-    // What was given up below meanwhile is read again.
     sequence.brought = lower_.bring_up(sequence.prefix, sequence.target - 1);
     // It is held until the request is admitted and holds it itself; otherwise prompts that are being read would take the blocks.
     state_.pool.hold(sequence.prefix, state_.pool.match(sequence.prefix, sequence.target - 1),
@@ -341,6 +342,7 @@ void Replica::finish_load(std::int32_t slot, double now) {
   } else {
     sequence.loaded = -1;  // running sequences have taken the blocks meanwhile: it may load again
   }
+  lower_.end_load(slot);
   put_first(slot);
   stop_lanes(now);
 }

@@ -257,7 +257,7 @@ class alignas(64) Replica {
   std::int64_t cached_tokens(std::span<const PrefixExtent> prefix, std::int64_t prompt,
                              double time);
   std::int64_t waiting() const {
-    return state_.waiting.size() + state_.arriving.size() + state_.awaiting;
+    return state_.waiting.size() + state_.arriving.size() + state_.awaiting + state_.loading;
   }
   const KvPool& pool() const { return state_.pool; }
   // Summed over all lanes. Work that is not done by `until` counts neither as idle nor as busy.
@@ -329,6 +329,8 @@ class alignas(64) Replica {
     state_.waiting.push_front(slot, state_.sequences);
   }
   void empty_queues();
+  // Blocks that stay free for what those inside, and the next one, will write (serving.reserved_decode_tokens).
+  std::int64_t reserved_for_decodes() const;
   std::int64_t predicted_output(std::int64_t number, std::int64_t output) const;
   std::int32_t new_slot() {
     if (state_.first_unused < 0) add_slot();
@@ -360,7 +362,7 @@ class alignas(64) Replica {
   void look_for_loads(double now);
   // Starts what a request loads from the tiers below, where that is worth it and there is room.
   enum class Load : std::uint8_t { nothing, waits_for_room, begun };
-  Load start_load(Sequence& sequence, double now);
+  Load start_load(std::int32_t slot, double now);
   std::span<Lane> lanes_;
   double next_event_ = kNever;
   Lane* next_lane_ = nullptr;

@@ -40,6 +40,14 @@ void Replica::ask_for_room(std::int32_t slot, double now) {
   stop_lanes(now);
 }
 
+// Where nobody is inside the next one has what there is: nobody else would make room for it.
+std::int64_t Replica::reserved_for_decodes() const {
+  const ServingSettings& settings = *state_.common->settings;
+  const std::int64_t inside = state_.running + state_.parked;
+  if (inside == 0 || policy_of(settings.policy).reserves) return 0;
+  return (inside + 1) * state_.pool.blocks_for(settings.reserved_decode_tokens);
+}
+
 std::int32_t Replica::make_room() {
   // Sequences that were preempted here come first.
   if (state_.arriving.empty() || !state_.waiting.empty()) return -1;
@@ -48,10 +56,14 @@ std::int32_t Replica::make_room() {
   KvPool& pool = state_.pool;
   // One block is left to each decoding sequence; otherwise KV that lands would push one of them out. This does not change before one of
   // them ends, so a stretch need not be cut to ask again.
-  std::int64_t left_free = 0;
+  std::int64_t growing = 0, left_free = 0;
   // Nor does anybody take what those that read again here are about to need: they would be pushed out time and again.
-  for (const Lane& lane : lanes_) left_free += lane.running().growing + lane.blocks_to_read();
+  for (const Lane& lane : lanes_) {
+    growing += lane.running().growing;
+    left_free += lane.blocks_to_read();
+  }
   const ReplicaView& view = turn_->view();
+  left_free += std::max(growing, reserved_for_decodes());
   // Its state comes with it.
   const KvPool::Match hit = pool.match_without_state(sequence.prefix, sequence.target);
   const std::int64_t free = pool.free() - view.margin() - left_free;

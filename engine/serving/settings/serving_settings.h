@@ -89,6 +89,7 @@ struct ServingSettings {
   double prediction_error = 0;
   bool encodes_images = false;
   bool pushes_kv = false;
+  std::int64_t reserved_decode_tokens = 0;
   ScalingSettings scaling;
   KvTierSettings tiers;
   FailureSettings failures;
@@ -126,8 +127,12 @@ struct ServingSettings {
         "most sequences in one step; auto: as vLLM's server sets it by itself, 1024 on devices of "
         "70 GiB or more other than A100s, else 256 (column sequence_limit)",
         non_negative_or("auto"));
-    visit("chunk", self.chunk, "sarathi: most tokens in one step; sglang: most of one prefill step",
-          at_least(1));
+    visit(
+        "chunk", self.chunk,
+        "sarathi: most tokens in one step; sglang: most of one prefill step; auto: as SGLang sets "
+        "it by itself, 2048 to 16384 by the device's memory, which replicas that share experts "
+        "divide (column token_limit)",
+        non_negative_or("auto"));
     visit("long_prefill_threshold", self.long_prefill_threshold,
           "vllm_v1: most tokens of one prompt in one step", non_negative_or("none"));
     visit("block_size", self.block_size, "tokens in one KV block", between(1, 1 << 20));
@@ -148,9 +153,21 @@ struct ServingSettings {
           non_negative_or("auto"));
     visit("replicas", self.replicas, "copies of the whole layout behind one router",
           between(1, 1 << 20));
-    visit("router", self.router, "which replica a request goes to", any_value);
+    visit(
+        "router", self.router,
+        "which replica a request goes to; round_robin: the next one; least_outstanding: the one "
+        "with fewest requests inside; least_tokens: fewest tokens of their prompts and answers; "
+        "least_predicted: the same with answers known but for serving.prediction_error; "
+        "power_of_two: of two that are drawn, the one with fewer requests; prefix_aware: the one "
+        "with most of the prompt in its cache, unless it is far busier than another; sticky: one "
+        "for each session, as long as it takes requests; adapter_affine: one for each adapter, "
+        "unless it is far busier than another; by_class: some for each class, by its share of the "
+        "requests",
+        any_value);
     visit("memory_utilization", self.memory_utilization,
-          "share of the device's memory the engine may fill", between(0.01, 1));
+          "share of the device's memory the engine may fill; auto: 0.9, or where memory_share is "
+          "model_and_kv what SGLang's buffers leave by themselves on this device and layout",
+          Range{.low = 0, .high = 1, .zero_word = "auto"});
     visit("memory_share", self.memory_share,
           "what serving.memory_utilization is a share of: the whole memory, the rest that the "
           "model and its buffers leave, or the whole for weights and KV alone",
@@ -240,6 +257,11 @@ struct ServingSettings {
         "read, and its KV cache is sent there (SGLang); false: it is fetched once the prompt has "
         "been read and there is room (vLLM, TensorRT-LLM)",
         any_value);
+    visit(
+        "reserved_decode_tokens", self.reserved_decode_tokens,
+        "with prefill: tokens that stay free for each sequence inside, and for the next one, when "
+        "blocks are set aside for its KV cache (SGLang: --num-reserved-decode-tokens)",
+        non_negative);
     visit("scaling", self.scaling, "how the number of replicas follows the load", any_value);
     visit("tiers", self.tiers, "where KV caches of prefixes are kept besides the device",
           any_value);

@@ -126,7 +126,6 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
       return in_role("prefill", std::move(*problem));
   }
   const double here = devices_of(reader, 1), there = devices_of(scenario, 1);
-  if (auto problem = cluster_problem(deployed, here, point.main, there)) return problem;
   const std::int64_t tokens = request.cached + request.prompt;
   const MemoryDemand demand = demand_of(request, reader, tokens);
   if (auto problem = memory_problem(deployed, footprint_of(deployed, demand), demand))
@@ -214,9 +213,25 @@ void report_latency(const Scenario& scenario, const RetrievalPart& passages,
   metrics.tpot_high = (later.high - told.high) / tokens;
 }
 
+// Batches at the same time: as many as the pipeline that answers has, but no more than those who read prompts for it, and those
+// who choose passages, keep up with.
+double requests_in_flight(const TaskPoint& point, const RetrievalPart& passages,
+                          const PromptPart& prompt, const AnswerPart& answer, Seconds total) {
+  const Scenario& scenario = point.scenario;
+  double batches = batches_in_flight(point, total, answer.read.total() + answer.proposed.total());
+  const auto keep_up = [&batches, total](const Deployment& on, Seconds busy) {
+    if (busy.value > 0) batches = std::min(batches, double(on.parallel.pp) * (total / busy));
+  };
+  if (scenario.prefill.present) {
+    keep_up(scenario.prefill.deployment, prompt.time.total() + prompt.drafts.total());
+  }
+  if (reranks(scenario)) keep_up(scenario.rerank.deployment, passages.rerank.total());
+  return batches;
+}
+
 // What is shared out among several deployments, and between a model and its draft.
 void report_shares(const TaskPoint& point, const RetrievalPart& passages, const PromptPart& prompt,
-                   const AnswerPart& answer, Seconds total, Metrics& metrics) {
+                   const AnswerPart& answer, const SharedTime& shared, Metrics& metrics) {
   const Scenario& scenario = point.scenario;
   const bool reads = scenario.prefill.present;
   const bool apart = point.draft != nullptr && point.draft->apart;
@@ -230,7 +245,7 @@ void report_shares(const TaskPoint& point, const RetrievalPart& passages, const 
   if (reads) work.push_back({scenario.prefill.deployment, reading});
   if (apart) work.push_back({scenario.draft.deployment, draft});
   if (reranks(scenario)) work.push_back({scenario.rerank.deployment, passages.rerank.device});
-  if (work.size() > 1) report_shared_work(work, total, metrics);
+  if (work.size() > 1) report_shared_work(work, shared, metrics);
   if (point.draft == nullptr) return;
   const RequestShape request = with_passages(scenario);
   const Pace& pace = answer.run.pace;
@@ -308,14 +323,16 @@ void run_request(const TaskPoint& point, Outcome& outcome) {
   metrics.e2e_low = whole.low;
   metrics.e2e_high = whole.high;
   const double batch = double(request.batch);
+  const SharedTime shared{
+      .total = all.total(),
+      .in_flight = requests_in_flight(point, passages, prompt, answer, all.total())};
   report_time(scenario, all,
               {.prompt = batch * double(request.prompt),
                .generated = batch * double(request.output),
                .all = batch * double(request.output + request.prompt),
-               .in_flight = batches_in_flight(point, all.total(),
-                                              answer.read.total() + answer.proposed.total())},
+               .in_flight = shared.in_flight},
               outcome);
-  report_shares(point, passages, prompt, answer, all.total(), metrics);
+  report_shares(point, passages, prompt, answer, shared, metrics);
 }
 
 std::string request_headline(const Scenario& scenario) {

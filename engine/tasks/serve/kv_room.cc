@@ -183,10 +183,9 @@ void report_blocks(const Deployed& main, const MemoryDemand& demand, const PoolS
   metrics.kv_blocks = double(pool.kv_blocks);
   if (pool.settings.kv_blocks == 0) return;
   const double tokens = double(pool.kv_blocks) * double(pool.settings.block_size);
-  const double states = metrics.max_batch * double(pool.state * pool.pace.queries);
-  const double all = metrics.kv_capacity_tokens + states, kept = metrics.kv_capacity_tokens / all;
-  metrics.max_batch = std::floor(metrics.max_batch * tokens / all);
-  metrics.kv_capacity_tokens = std::floor(tokens * kept);
+  const double context = double(demand.context), each = context + double(pool.states);
+  metrics.max_batch = std::floor(tokens / each);
+  metrics.kv_capacity_tokens = std::floor(tokens * (context / each));
 }
 
 }  // namespace engine

@@ -48,12 +48,15 @@ std::optional<Refusal> no_figures(const Load& load, const ServePools& pools,
   const PoolSetup& main = pools.main();
   const std::string state =
       main.state > 0 ? fmt::format(" and a state as large as {} more", main.state) : "";
+  // A trace that is replayed has the lengths that it has.
+  const std::string_view advice =
+      load.arrivals == ArrivalKind::trace ? "" : ": load.lengths.prompt_max cuts prompts";
   return Refusal{
       ReasonClass::memory,
       fmt::format("none of the {} requests fits: they have {:.0f} tokens on average{}, the "
-                  "{} KV blocks hold {}, the model reads {}: load.lengths.prompt_max cuts prompts",
+                  "{} KV blocks hold {}, the model reads {}{}",
                   summary.refused, summary.tokens_refused / summary.refused, state, main.kv_blocks,
-                  main.kv_blocks * main.settings.block_size, main.longest)};
+                  main.kv_blocks * main.settings.block_size, main.longest, advice)};
 }
 
 }  // namespace engine

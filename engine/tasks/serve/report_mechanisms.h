@@ -1,6 +1,8 @@
 // Figures of what a served load may have beside plain requests: several answers, adapters, energy.
 #pragma once
 
+#include <span>
+
 #include "engine/outcome.h"
 #include "engine/serving/serving_sim.h"
 #include "engine/tasks/serve/serve_pools.h"
@@ -15,7 +17,14 @@ void report_answers(const Scenario& scenario, const ServingSim& sim, Metrics& me
 void add_image_rows(const ServePools& pools, const ServingSim& sim, Outcome& outcome);
 void report_images(const ServePools& pools, const ServingSim& sim, Metrics& metrics);
 void report_adapters(const Scenario& scenario, const ServingSim& sim, Metrics& metrics);
-// From the kernels of the outcome, and what devices draw between steps.
-void report_energy(const ServePools& pools, ServingSim& sim, Outcome& outcome);
+// What one device of each stage of a pool did, with a draft that is on the same devices.
+struct PoolWork {
+  Joules energy;
+  Flops flops;  // of kernels that compute
+  Bytes bytes;  // of these, from and to memory
+};
+// From that, from the rows of encoders, and from what devices draw between steps.
+void report_energy(const ServePools& pools, std::span<const PoolWork> work, ServingSim& sim,
+                   Outcome& outcome);
 
 }  // namespace engine

@@ -266,7 +266,6 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   readers_.guest.weights += encoder_weights_beside(scenario, on.parallel) +
                             adapter_memory(scenario, on.serving.lora, readers_.shard);
   const double here = devices_in(on), there = devices_in(scenario);
-  if (auto problem = cluster_problem(readers_, here, point_.main, there)) return problem;
 
   const MemoryDemand demand = engine_demand(on.serving, {typical.prompt, 1});
   const Footprint footprint = footprint_of(readers_, demand);

@@ -11,16 +11,10 @@
 #include "engine/serving/replica/journey.h"
 #include "engine/step/step_table.h"
 #include "engine/tasks/serve/image_encoder.h"
+#include "engine/tasks/serve/typical_request.h"
 #include "engine/tasks/task_table.h"
 
 namespace engine {
-
-// Tokens of a served load's requests, on average.
-struct TypicalRequest {
-  double prompt = 1;
-  double output = 1;
-  double history = 0;  // of the prompt, what calls of a turn find of their session
-};
 
 // The largest step and the least memory that an engine with these settings may need.
 MemoryDemand engine_demand(const ServingSettings& serving, const TypicalRequest& typical);

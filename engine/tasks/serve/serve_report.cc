@@ -16,21 +16,36 @@
 namespace engine {
 namespace {
 
-// The kernels of all pools, one after the other.
-void gather_kernels(const ServePools& pools, ServingSim& sim, Outcome& outcome) {
+void add(const KernelRow& row, PoolWork& work) {
+  work.energy += row.work.energy;
+  const bool computes =
+      row.family != Family::gap && row.family != Family::host && row.bound != Bound::network;
+  if (!computes) return;
+  work.flops += row.work.flops;
+  work.bytes += row.work.from_memory;
+}
+
+// The kernels of all pools, one after the other, and the work of each pool.
+std::vector<PoolWork> gather_kernels(const ServePools& pools, ServingSim& sim, Outcome& outcome) {
+  std::vector<PoolWork> work(pools.pools().size());
   Savings saved;
   std::vector<KernelRow> rows;
   for (std::size_t i = 0; i < pools.pools().size(); ++i) {
     sim.table(i).report(rows);
     for (KernelRow& row : rows) {
-      if (row.role == DeploymentRole::main) row.role = pools.pools()[i].role;
       // A pool that only writes has tables for prompts, too.
-      if (row.work.calls > 0) outcome.kernels.push_back(row);
+      if (row.work.calls <= 0) continue;
+      // A draft that reads prompts beside those who do works on their devices.
+      const bool elsewhere = row.role == DeploymentRole::draft && pools.drafts_apart();
+      if (!elsewhere) add(row, work[i]);
+      if (row.role == DeploymentRole::main) row.role = pools.pools()[i].role;
+      outcome.kernels.push_back(row);
     }
     saved.add(sim.table(i).saved());
   }
   outcome.bound = saved.largest();
   add_image_rows(pools, sim, outcome);
+  return work;
 }
 
 // Sums of the kernels table.
@@ -64,7 +79,8 @@ void report_kernels(Outcome& outcome) {
 }
 
 // How much of what their devices could do the pools did.
-void report_device_use(const ServePools& pools, const ServingSim& sim, Outcome& outcome) {
+void report_device_use(const ServePools& pools, std::span<const PoolWork> work,
+                       const ServingSim& sim, Metrics& metrics) {
   Flops flops, could_flops;
   Bytes bytes, could_bytes;
   for (std::size_t i = 0; i < pools.pools().size(); ++i) {
@@ -77,18 +93,12 @@ void report_device_use(const ServePools& pools, const ServingSim& sim, Outcome& 
         double(shard.parallel.devices_of_replica()) * replica_seconds(sim, pool, i);
     could_flops += peak_in_use(device, shard.quant) * Seconds{seconds};
     could_bytes += device.memory_bandwidth * Seconds{seconds};
-    for (const KernelRow& row : outcome.kernels) {
-      const bool computes =
-          row.family != Family::gap && row.family != Family::host && row.bound != Bound::network;
-      const bool of_draft = row.role == DeploymentRole::draft && i == 0 && !pools.drafts_apart();
-      if (!(row.role == pool.role || of_draft) || !computes) continue;
-      flops += row.work.flops * devices_of_stage;
-      bytes += row.work.from_memory * devices_of_stage;
-    }
+    flops += work[i].flops * devices_of_stage;
+    bytes += work[i].bytes * devices_of_stage;
   }
   if (could_flops.value <= 0) return;
-  outcome.metrics.model_flops_utilization = flops / could_flops;
-  outcome.metrics.memory_bandwidth_utilization = bytes / could_bytes;
+  metrics.model_flops_utilization = flops / could_flops;
+  metrics.memory_bandwidth_utilization = bytes / could_bytes;
 }
 
 double busy_share(const ServingSim& sim, const PoolSetup& pool, std::size_t index) {
@@ -222,14 +232,19 @@ void report_drafts(const ServePools& pools, ServingSim& sim, Metrics& metrics) {
   }
 }
 
-// Where all of a run is measured, its last answers come after its last arrival, and a run that is stopped never answers
-// some of those that came: all arrivals count, each after the first with the gap before it. What comes at once comes at
-// no rate.
+// Where a run is measured to its last answer, that comes after its last arrival, and a run that is stopped never answers some of
+// those that came: all arrivals count, or all after a warm-up, up to the last one, each with the gap before it. What comes at once
+// comes at no rate.
 RequestsPerSecond offered_rate(const ServingStats& stats) {
-  if (!stats.part().all) return RequestsPerSecond{stats.measured().arrived / stats.part().span()};
+  const MeasuredPart& part = stats.part();
   const RunWatch& watch = stats.watch();
-  const double arriving = watch.last_arrival() - watch.first_arrival();
-  return RequestsPerSecond{arriving > 0 ? double(watch.arrivals() - 1) / arriving : kNoValue};
+  const bool whole = watch.plan().kind == RunKind::whole;
+  const bool to_the_last = part.all || (whole && part.until >= watch.last_arrival());
+  if (!to_the_last) return RequestsPerSecond{stats.measured().arrived / part.span()};
+  const bool from_the_first = part.from <= watch.first_arrival();
+  const double came = from_the_first ? double(watch.arrivals()) : stats.measured().arrived;
+  const double arriving = watch.last_arrival() - std::max(part.from, watch.first_arrival());
+  return RequestsPerSecond{arriving > 0 ? (came - 1) / arriving : kNoValue};
 }
 
 void report_rates(const Scenario& scenario, const ServePools& pools, const ServingSim& sim,
@@ -334,14 +349,14 @@ void report_serving(const Scenario& scenario, const ServePools& pools, ServingSi
   report_pools(pools, sim, metrics);
   report_scaling(scenario, pools, sim, metrics);
   report_fleet(scenario, pools.pools(), sim, metrics);
-  gather_kernels(pools, sim, outcome);
+  const std::vector<PoolWork> work = gather_kernels(pools, sim, outcome);
   report_drafts(pools, sim, metrics);
   report_kernels(outcome);
   report_answers(scenario, sim, metrics);
   report_adapters(scenario, sim, metrics);
   report_images(pools, sim, metrics);
-  report_energy(pools, sim, outcome);
-  report_device_use(pools, sim, outcome);
+  report_energy(pools, work, sim, outcome);
+  report_device_use(pools, work, sim, metrics);
 }
 
 }  // namespace engine

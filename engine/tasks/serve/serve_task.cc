@@ -23,6 +23,7 @@
 #include "engine/tasks/serve/serve_pools.h"
 #include "engine/tasks/serve/serve_report.h"
 #include "engine/tasks/serve/slo_judgement.h"
+#include "engine/tasks/serve/typical_request.h"
 #include "engine/workload/request_source.h"
 
 namespace engine {
@@ -35,6 +36,13 @@ namespace {
 
 const Trace* trace_of(const Scenario& scenario, const Resources& resources) {
   return scenario.load.trace.empty() ? nullptr : resources.find_trace(scenario.load.trace);
+}
+
+DrawnLoad drawn_load(const Scenario& scenario, const Resources& resources, Scratch& scratch) {
+  return {.load = scenario.load,
+          .trace = trace_of(scenario, resources),
+          .seed = load_seed(scenario),
+          .memory = scratch.serving().memory()};
 }
 
 // A point set up and ready to be simulated at any level of load.
@@ -94,71 +102,14 @@ void simulate(const Setting& setting, const Run& run, ServingSim& sim) {
                           });
 }
 
-// Mean tokens of a request of this load: what memory is reported for, and estimates start from. One
-// and one where the load cannot be made.
-TypicalRequest typical_request(const Scenario& scenario, const Resources& resources,
-                               Scratch& scratch) {
-  const Load& load = scenario.load;
-  const Trace* trace = trace_of(scenario, resources);
-  if (load_problem(load, trace)) return {};
-  if (load.arrivals == ArrivalKind::trace) {
-    // A few hundred rows spread over the trace: an estimate, whatever its length.
-    const std::size_t stride = std::max<std::size_t>(1, trace->size() / 512);
-    TypicalRequest sum{0, 0};
-    double count = 0;
-    for (std::size_t row = 0; row < trace->size(); row += stride) {
-      sum.prompt += trace->prompt[row];
-      sum.output += trace->output[row];
-      count += 1;
-    }
-    return {sum.prompt / count + double(load.image_prompt()), sum.output / count};
-  }
-  const MeanLengths mean =
-      mean_lengths(load, trace, load_seed(scenario), scratch.serving().memory());
-  // Each turn re-sends the ones before it.
-  const double before = double(load.turns - 1) / 2;
-  if (load.branches == 1) {
-    const double history = before * (mean.prompt + mean.output);
-    return {mean.prompt + history, mean.output, history};
-  }
-  // A turn adds a prompt and the answers of all its calls, and every call of the next one re-sends them.
-  const double turn = mean.prompt + mean.output * double(load.branches);
-  const double later =
-      double(load.turns - 1) * (mean.prompt + mean.output) + turn * before * double(load.turns - 2);
-  const double each = double(load.branches) / double(load.calls_of_session());
-  // What the other calls of the turn before answered is new to each.
-  const double unread =
-      mean.output * double(load.branches - 1) * double(std::max<std::int64_t>(0, load.turns - 2));
-  return {mean.prompt + each * later, mean.output, each * (later - unread)};
-}
-
-// KV tokens that a client of a closed loop has in the cache while it waits. Its calls of a turn hold what they find of their history
-// together, where prefixes are cached.
-double held_by_client(const Scenario& scenario, const PoolSetup& pool,
-                      const TypicalRequest& typical) {
-  const Load& load = scenario.load;
-  const double calls = double(load.calls_of_session()) / double(load.turns);
-  const double written =
-      double(load.samples) * (typical.output / 2 + double(pool.state * pool.pace.queries));
-  const double together = scenario.serving.prefix_caching ? double(load.branches) : 1;
-  return calls * (typical.prompt - typical.history + written + typical.history / together);
-}
-
-LoadLevel level_of(const Setting& setting, const TypicalRequest& typical) {
+LoadLevel level_of(const Setting& setting, const DrawnLoad& drawn) {
   const Load& load = setting.scenario.load;
   LoadLevel level{.rate = load.rate.value, .clients = load.clients};
   if (load.throughput_fraction > 0) {
     level.rate =
         load.throughput_fraction * setting.capacity.requests / double(load.calls_of_session());
   }
-  if (load.kv_fraction > 0) {
-    const PoolSetup& pool = setting.pools.main();
-    const double tokens =
-        double(pool.kv_blocks) * double(pool.replicas) * double(pool.settings.block_size);
-    const double clients =
-        load.kv_fraction * tokens / held_by_client(setting.scenario, pool, typical);
-    level.clients = std::int64_t(std::clamp(clients, 1.0, kMostCount));
-  }
+  if (load.kv_fraction > 0) level.clients = clients_that_fill(drawn, setting.pools.main());
   return level;
 }
 
@@ -179,10 +130,10 @@ RateTrial trial_of(double rate, const Slo& slo, std::size_t pools, ServingSim& s
   return trial;
 }
 
-// Whether runs that were long enough hold at a rate or little below, and fail little above it. At the very rate that can just
-// be kept up no run is.
-bool told_around(double rate, const std::vector<RateTrial>& trials) {
-  constexpr double little = 1.1;
+// Whether runs that were long enough hold at a rate or little below, and fail little above it, which is as little as the search looks at.
+// At the very rate that can just be kept up no run is.
+bool told_around(double rate, double tolerance, const std::vector<RateTrial>& trials) {
+  const double little = std::max(1.1, 1 + tolerance) * (1 + 1e-9);
   bool below = false, above = false;
   for (const RateTrial& trial : trials) {
     if (!trial.told || trial.rate * little < rate || trial.rate > rate * little) continue;
@@ -242,7 +193,7 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
   }
   metrics.capacity = RequestsPerSecond{found.rate};
   metrics.capacity_monotone = found.monotone ? 1 : 0;
-  metrics.capacity_decided = told_around(found.rate, trials) ? 1 : 0;
+  metrics.capacity_decided = told_around(found.rate, scenario.capacity.tolerance, trials) ? 1 : 0;
   level.rate = found.rate;
   return std::nullopt;
 }
@@ -317,7 +268,7 @@ std::optional<Refusal> serve_problem(const Scenario& scenario) {
 }
 
 MemoryDemand serve_demand(const Scenario& scenario, const Resources& resources, Scratch& scratch) {
-  return engine_demand(scenario.serving, typical_request(scenario, resources, scratch));
+  return engine_demand(scenario.serving, typical_request(drawn_load(scenario, resources, scratch)));
 }
 
 std::string serve_headline(const Scenario& scenario) {
@@ -342,7 +293,8 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
   const Trace* trace = trace_of(scenario, point.resources);
   if (auto problem = load_problem(scenario.load, trace))
     return refuse(ReasonClass::load, std::move(*problem));
-  const TypicalRequest typical = typical_request(scenario, point.resources, point.scratch);
+  const DrawnLoad drawn = drawn_load(scenario, point.resources, point.scratch);
+  const TypicalRequest typical = typical_request(drawn);
   ServePools pools(point, typical,
                    tokens_that_fit(point, typical, outcome.metrics.kv_capacity_tokens));
   if (auto problem = pools.complete(typical)) return outcome.refuse(std::move(*problem));
@@ -358,7 +310,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
                         .judged = tighter_of(scenario.slo, scenario.capacity.slo),
                         .log = log != nullptr ? &work : nullptr,
                         .contention = contends(scenario) ? &contention : nullptr};
-  LoadLevel level = level_of(setting, typical);
+  LoadLevel level = level_of(setting, drawn);
 
   ServingSim& sim = point.scratch.serving();
   if (scenario.capacity.slo.any()) {
@@ -387,8 +339,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
   if (log != nullptr) trace_steps(work, pools.pools(), *log);
   if (scenario.output.intervals) {
     // As long as this run was, at any speed of the steps.
-    plan.units = sim.units();
-    plan.lengths = 1;
+    plan = plan.of_length(sim.units());
     const auto again = [&](const StepScale& scale) -> ServingStats& {
       simulate(setting, {.level = level, .plan = plan, .scale = scale}, sim);
       return sim.stats();

@@ -220,7 +220,8 @@ struct ServingFigures {
     visit(
         "capacity_decided", self.capacity_decided,
         "task serve: 1 when runs that were long enough to tell hold within 10% below capacity and "
-        "fail within 10% above it; 0: capacity may be an accident of short runs, or with "
+        "fail within 10% above it (or within capacity.tolerance, where that is more); 0: capacity "
+        "may be an accident of short runs, or with "
         "serving.failures of runs with fewer than 30 of them: state more load.requests, or auto");
     visit(
         "measured_from", self.measured_from,

@@ -135,7 +135,7 @@ void run_step(const TaskPoint& point, Outcome& outcome) {
   if (point.draft->apart) {
     const DeploymentWork work[] = {{point.scenario, verified},
                                    {point.scenario.draft.deployment, proposed.device}};
-    report_shared_work(work, time.total(), metrics);
+    report_shared_work(work, {time.total(), tokens.in_flight}, metrics);
   }
   report_speculation({.proposed = double(point.draft->tokens),
                       .per_step = point.draft->expected,

@@ -130,7 +130,8 @@ double trained_width(const Scenario& scenario) {
 bool same_copy(const Scenario& scenario, const Deployment& on) {
   const TrainSettings& train = scenario.train;
   const Parallelism &from = scenario.parallel, &to = on.parallel;
-  return train.rollout.colocated && train.zero < 3 && !train.has_adapters() && from.tp == to.tp &&
+  const bool whole = train.zero < 3 || sharers_of(from, train).dense == 1;
+  return train.rollout.colocated && whole && !train.has_adapters() && from.tp == to.tp &&
          from.pp == to.pp && from.ep == to.ep && from.redundant_experts == to.redundant_experts &&
          chunks_per_stage(train, from.pp) == 1 && train.first_stage_layers == 0 &&
          train.last_stage_layers == 0 && bytes_of(on.quant.weights) == trained_width(scenario);
@@ -279,8 +280,9 @@ std::optional<Refusal> rollout_problem(const Scenario& scenario) {
 
 double sample_length(const TaskPoint& point) {
   const Load load = load_of(point.scenario.train, deployment_of(point.scenario));
-  const MeanLengths mean =
-      mean_lengths(load, nullptr, load_seed(point.scenario), point.scratch.serving().memory());
+  const MeanLengths mean = mean_lengths({.load = load,
+                                         .seed = load_seed(point.scenario),
+                                         .memory = point.scratch.serving().memory()});
   return mean.prompt + mean.output;
 }
 
@@ -289,7 +291,9 @@ std::optional<Refusal> make_rollout(const TaskPoint& point, const TrainMemory& m
   const Scenario& scenario = point.scenario;
   const RolloutSettings& settings = scenario.train.rollout;
   rollout.on = deployment_of(scenario);
-  if (settings.colocated && !settings.offload_states) {
+  if (settings.colocated && settings.offload_states) {
+    rollout.away = own_states(scenario, rollout.on, memory);
+  } else if (settings.colocated) {
     rollout.on.device.memory_capacity = rollout.on.device.memory_capacity -
                                         own_states(scenario, rollout.on, memory) - memory.reference;
     if (rollout.on.device.memory_capacity.value <= 0) {
@@ -320,7 +324,8 @@ std::optional<Refusal> make_rollout(const TaskPoint& point, const TrainMemory& m
   }
   ServingSim& sim = point.scratch.serving();
   rollout.time = Seconds{sim.makespan()};
-  const MeanLengths mean = mean_lengths(served.load, nullptr, load_seed(scenario), sim.memory());
+  const MeanLengths mean =
+      mean_lengths({.load = served.load, .seed = load_seed(scenario), .memory = sim.memory()});
   rollout.length = mean.prompt + mean.output;
   rollout.tokens = samples * rollout.length;
   rollout.generated = samples * mean.output;
@@ -358,7 +363,7 @@ std::optional<Refusal> weight_transfer(const TaskPoint& point, const TrainMemory
   }
   const MessageLine copies =
       copies_over(point.main.fabric.host_link, point.main.spec->device, point.main.calibration);
-  time += copies.of(own_states(point.scenario, rollout.on, memory) * 2.0 + memory.host_reference);
+  time += copies.of(rollout.away * 2.0 + memory.host_reference);
   return std::nullopt;
 }
 

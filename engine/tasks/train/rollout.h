@@ -27,6 +27,7 @@ struct Rollout {
   double length = 0;     // of a sample, on average
   Deployment on;
   Bytes weights;  // on one device
+  Bytes away;     // states of training that lie in the host's memory meanwhile, of one device
   Joules energy;  // of all its devices; not a number: they do not say what they draw
   std::vector<KernelRow> kernels;
 };

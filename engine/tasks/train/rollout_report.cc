@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -117,6 +118,10 @@ void report_rollout(const TaskPoint& point, const TrainStepTime& step,
   Metrics& metrics = outcome.metrics;
   const Seconds iteration = phases.total(settings.asynchronous);
   metrics.update_steps = steps;
+  const Bytes beside_samples = step.memory.host - step.memory.host_activations + rollout.away;
+  if (const Bytes host = std::max(step.memory.host, beside_samples); host.value > 0) {
+    metrics.host_memory = host;
+  }
   const Joules update =
       metrics.iteration_energy / metrics.devices * (phases.update / step.iteration);
   metrics.iteration_energy =

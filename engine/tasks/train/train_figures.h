@@ -169,8 +169,9 @@ struct TrainFigures {
     visit("offload_hidden_time", self.offload_hidden_time,
           "task train: copies of activations to and from the host that pass beside other work");
     visit("host_memory", self.host_memory,
-          "task train: activations and optimizer states in the host's memory, for the device whose "
-          "own memory is fullest");
+          "task train: the most that lies in the host's memory at once, for the device whose own "
+          "memory is fullest: activations, optimizer states, models that only score, and what "
+          "train.rollout.offload_states takes away while samples are made");
     visit(
         "run_time_p95", self.run_time_p95,
         "task train: time in which 95 of 100 such runs end, where train.jitter, "

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/calibration/parameter_set.h"
+#include "engine/chosen_calibration.h"
 #include "engine/comm/links_needed.h"
 #include "engine/feasibility.h"
 #include "engine/kernels/peak_in_use.h"
@@ -47,8 +48,11 @@ void report_memory(const TrainStepTime& step, Metrics& metrics) {
 // Peak of all devices, those that make samples included, in the format of their products.
 FlopsPerSecond all_peaks(const Scenario& scenario) {
   FlopsPerSecond sum;
-  each_deployment(scenario, [&sum](const Deployment& on, double devices) {
-    sum += peak_in_use(on.device, on.quant) * devices;
+  const Deployment& samples = scenario.rollout.deployment;
+  each_deployment(scenario, [&](const Deployment& on, double devices) {
+    const Quantization quant =
+        &on == &samples ? on.quant : multiplied(on.quant, scenario.train.method);
+    sum += peak_in_use(on.device, quant) * devices;
   });
   return sum;
 }
@@ -173,9 +177,15 @@ NarrowTurn narrow_turn_of(const Device& device, const Quantization& quant) {
   return choose_set(device) == ParameterSet::blackwell ? NarrowTurn::never : NarrowTurn::apart;
 }
 
-// Nothing is cached or sampled.
-std::optional<Refusal> make_trainable(const TrainSettings& train, Deployed& deployed) {
+// Nothing is cached or sampled, and kernels and collectives are not those of an inference engine, which a rollout may have.
+std::optional<Refusal> make_trainable(const TaskPoint& point, Deployed& deployed) {
+  const TrainSettings& train = point.scenario.train;
+  CalibrationWish wish = calibration_wish(point.scenario.calibration, *deployed.spec);
+  wish.engine = {};
+  deployed.calibration =
+      choose_calibration(wish, deployed.spec->device, point.resources.calibrations).calibration;
   ModelShard& shard = deployed.shard;
+  shard.all_reduce = AllReduce::nccl;
   shard.quant.kv = shard.dense.kv = Dtype::bf16;
   shard.sampling = Sampling::greedy;
   shard.two_halves = false;
@@ -222,18 +232,26 @@ Seconds in_an_iteration(Seconds behind, Seconds step, const TrainSettings& train
 }
 
 // Trained weights are kept in 16 bits at least and cast as narrow as products take both sides.
-std::optional<Refusal> format_problem(const Scenario& scenario) {
-  const Quantization& quant = scenario.quant;
-  if (scenario.train.has_adapters() || bytes_of(quant.weights) >= bytes_of(quant.activations)) {
-    return std::nullopt;
+std::optional<Refusal> format_problem(const Deployment& on, const TrainSettings& train) {
+  const Quantization& quant = on.quant;
+  const bool narrow = bytes_of(quant.weights) < bytes_of(quant.activations);
+  if (narrow && !train.has_adapters()) {
+    return Refusal{
+        ReasonClass::unsupported,
+        fmt::format("quant.weights {} are narrower than quant.activations {}: such weights "
+                    "are frozen, and train.method {} trains them; state equal formats, or "
+                    "train.method lora or qlora",
+                    name_of(quant.weights), name_of(quant.activations), name_of(train.method))};
   }
-  return Refusal{
-      ReasonClass::unsupported,
-      fmt::format("quant.weights {} are narrower than quant.activations {}: such weights "
-                  "are frozen, and train.method {} trains them; state equal formats, or "
-                  "train.method lora or qlora",
-                  name_of(quant.weights), name_of(quant.activations),
-                  name_of(scenario.train.method))};
+  if (narrow && quant.activations == Dtype::fp32) {
+    return Refusal{
+        ReasonClass::unsupported,
+        fmt::format(
+            "quant.activations fp32 beside frozen weights in {}: activations in 32 bits are "
+            "modelled beside weights in 32 bits only; state quant.activations: bf16",
+            name_of(quant.weights))};
+  }
+  return arithmetic_problem(on.device, multiplied(quant, train.method));
 }
 
 }  // namespace
@@ -247,7 +265,12 @@ std::optional<Refusal> train_task_problem(const Scenario& scenario) {
           train_problem(scenario.model, layout_of_all_stages(scenario), scenario.train)) {
     return problem;
   }
-  if (auto problem = format_problem(scenario)) return problem;
+  if (auto problem = format_problem(scenario, scenario.train)) return problem;
+  if (scenario.tail.present) {
+    if (auto problem = format_problem(scenario.tail.deployment, scenario.train)) {
+      return in_role("tail", std::move(*problem));
+    }
+  }
   if (auto problem = rollout_problem(scenario)) return problem;
   const TrainSettings& train = scenario.train;
   if ((train.offload_activations || train.offload_optimizer) &&
@@ -265,7 +288,7 @@ std::optional<Refusal> train_task_problem(const Scenario& scenario) {
 void run_train(const TaskPoint& point, Outcome& outcome) {
   const Scenario& scenario = point.scenario;
   Deployed main = point.main;
-  if (auto problem = make_trainable(scenario.train, main)) {
+  if (auto problem = make_trainable(point, main)) {
     return outcome.refuse(std::move(*problem));
   }
   std::optional<TailStages> tail;
@@ -274,7 +297,7 @@ void run_train(const TaskPoint& point, Outcome& outcome) {
     if (auto problem = deploy_tail(point, tail.emplace())) {
       return outcome.refuse(std::move(*problem));
     }
-    if (auto problem = make_trainable(scenario.train, tail->deployed)) {
+    if (auto problem = make_trainable(point, tail->deployed)) {
       return outcome.refuse(in_role("tail", std::move(*problem)));
     }
     on_tail.emplace(training_context(tail->deployed, point.work));

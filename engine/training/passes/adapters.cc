@@ -29,16 +29,20 @@ void add_products(const PlannedOp& planned, const TrainSettings& train, double s
   const double tokens = double(frozen->m);
   const auto output = std::int64_t(double(frozen->n) / joined);
   const double calls = planned.calls * joined;
-  ops.add(OpName::adapter, Family::gemm, calls,
-          Gemm{.m = frozen->m, .n = train.lora_rank, .k = frozen->k});
-  ops.add(OpName::adapter, Family::gemm, calls,
-          Gemm{.m = frozen->m, .n = output, .k = train.lora_rank});
+  const Dtype format = frozen->activations == Dtype::fp32 ? Dtype::fp32 : Dtype::bf16;
+  const auto add_product = [&](std::int64_t n, std::int64_t k) {
+    ops.add(OpName::adapter, Family::gemm, calls,
+            Gemm{.m = frozen->m, .n = n, .k = k, .weights = format, .activations = format});
+  };
+  add_product(train.lora_rank, frozen->k);
+  add_product(output, train.lora_rank);
   // Where a sequence is split, devices add up their own part of what they summed up with others.
   const double rows = is_summed_up(planned.name) ? tokens / split : tokens;
   const double values = rows * double(output), inputs = tokens * double(frozen->k);
-  Elementwise scaled = pass_over(rows, values, values, values);
+  const double wider = bytes_of(format) / kActivationBytes;
+  Elementwise scaled = pass_over(rows, wider * values, wider * values, values);
   scaled.backward = 1;
-  Elementwise added = pass_over(rows, 2 * values, values, values);
+  Elementwise added = pass_over(rows, wider * 2 * values, wider * values, values);
   added.backward = inputs / values;
   ops.add(OpName::adapter, Family::residual, calls, scaled);
   ops.add(OpName::adapter, Family::residual, calls, added);

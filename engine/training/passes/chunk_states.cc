@@ -59,7 +59,7 @@ NarrowBytes kept_narrow(const ModelShard& shard, const TrainSettings& train) {
 }
 
 NarrowBytes sent_narrow(const ModelShard& shard, const TrainSettings& train) {
-  const bool wide = train.has_adapters() || is_microscaled(shard.quant);
+  const bool wide = train.has_adapters() || is_microscaled(multiplied(shard.quant, train.method));
   return wide ? NarrowBytes{} : kept_narrow(shard, train);
 }
 

@@ -8,6 +8,7 @@
 #include "engine/model/expert_places.h"
 #include "engine/model/mixers/mixer.h"
 #include "engine/training/passes/adapters.h"
+#include "engine/training/passes/chunk_states.h"
 
 namespace engine {
 namespace {
@@ -137,15 +138,19 @@ class LayerBytes {
   double value_;  // bytes
 };
 
-// Weights of the widest matrix of layers that are trained; experts that one kernel multiplies are one matrix.
+// Weights of the widest matrix of layers whose new gradients are whole; experts that one kernel multiplies are one matrix. Replicas
+// that share gradients out have those of a whole layer there, which is counted with what they gather.
 double widest_matrix(const ModelShard& shard, const LayerCounts& layers,
                      const TrainSettings& train) {
   const ModelSpec& model = *shard.model;
+  const StateSharing sharers = train.zero < 2 ? StateSharing{} : sharers_of(shard.parallel, train);
   const double up = double(model.hidden) * (model.mlp == MlpKind::gated ? 2 : 1);
   const bool one_kernel = train.expert_products == ExpertProducts::grouped;
   const double experts = one_kernel ? double(shard.experts.local) : 1;
-  return std::max(layers.dense > 0 ? up * double(shard.intermediate) : 0,
-                  layers.mixture > 0 ? up * double(shard.expert_intermediate) * experts : 0);
+  const bool dense_whole = layers.dense > 0 && sharers.dense == 1;
+  const bool experts_whole = layers.mixture > 0 && sharers.experts == 1;
+  return std::max(dense_whole ? up * double(shard.intermediate) : 0,
+                  experts_whole ? up * double(shard.expert_intermediate) * experts : 0);
 }
 
 }  // namespace
@@ -185,8 +190,7 @@ KeptActivations kept_activations(const ModelShard& shard, const LayerChunk& chun
     const double formats = trains_wide(shard) ? 4 : 2 + 4;
     activations.logits = (train.fused_loss ? 1 : 2) * formats * tokens * double(shard.vocabulary);
   }
-  // Replicas that share gradients out have those of a whole layer there, which is counted with what they gather.
-  if (!train.fused_gradients && !train.has_adapters() && train.zero < 2) {
+  if (!train.fused_gradients && !train.has_adapters()) {
     activations.new_gradient = value_bytes(shard) * widest_matrix(shard, layers, train);
   }
   if (layers.all() > 0) {

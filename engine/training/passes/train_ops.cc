@@ -67,6 +67,7 @@ class Trained {
 
   void add(PlannedOp op, OpList& ops) const {
     widen(op);
+    meet_in_one_format(train_.method, op);
     switch (op.name) {
       case OpName::stage_transfer:
         return;
@@ -74,8 +75,10 @@ class Trained {
         // The maximum, the sum and the target's logit of each token, in 32 bits.
         op.family = Family::all_reduce;
         op.calls = 3;
-        op.op = Collective{
-            .pattern = Pattern::all_reduce, .bytes = 4 * tokens_, .ranks = shard_.parallel.tp};
+        op.op = Collective{.pattern = Pattern::all_reduce,
+                           .bytes = 4 * tokens_,
+                           .ranks = shard_.parallel.tp,
+                           .library = Library::general};
         return ops.add(op);
       case OpName::sampling:
         op.name = OpName::loss;

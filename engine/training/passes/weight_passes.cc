@@ -33,11 +33,11 @@ std::int64_t stages_around(const Parallelism& parallel, const LayerChunk& chunk)
 
 // Bytes that products move for each gradient they add to what is there, as those of a plain pass. A single micro-batch has
 // nothing to add to, replicas that share gradients out add up their own parts, and what leaves for the host is added up there.
-double bytes_of_a_fused_sum(const Parallelism& parallel, const LayerChunk& chunk,
+double bytes_of_a_fused_sum(const ModelShard& shard, const LayerChunk& chunk,
                             const TrainSettings& train, double replicas) {
-  if (replicas > 1 && scatters_each_pass(train, stages_around(parallel, chunk))) return 0;
-  if (passes_of_a_step(train, parallel) <= 1) return 0;
-  if (train.offload_optimizer && parallel.dp == 1) return 0;
+  if (replicas > 1 && scatters_each_pass(train, stages_around(shard.parallel, chunk))) return 0;
+  if (passes_of_a_step(train, shard.parallel) <= 1) return 0;
+  if (gradients_leave({shard, stages_around(shard.parallel, chunk)}, train)) return 0;
   return kFusedSum * (2 * bytes_of(train.gradients) - kActivationBytes);
 }
 
@@ -148,6 +148,14 @@ NarrowCopies narrow_copies(const Parallelism& parallel, const TrainSettings& tra
   return passes_of_a_step(train, parallel) > 1 ? NarrowCopies::a_step : NarrowCopies::a_micro_batch;
 }
 
+void meet_in_one_format(Method method, PlannedOp& product) {
+  const auto meet = [method](auto& op) {
+    op.weights = multiplied({.weights = op.weights, .activations = op.activations}, method).weights;
+  };
+  if (auto* gemm = std::get_if<Gemm>(&product.op)) meet(*gemm);
+  if (auto* experts = std::get_if<Moe>(&product.op)) meet(*experts);
+}
+
 double copy_bytes(const ChunkStates& states, const ModelShard& shard, const TrainSettings& train) {
   if (!copies_stay(shard, train)) return 0;
   const auto bytes = [&](const ChunkWeights& weights) {
@@ -155,7 +163,7 @@ double copy_bytes(const ChunkStates& states, const ModelShard& shard, const Trai
     return narrow(shard.dense.activations) * (weights.dense - weights.ends()) +
            narrow(shard.quant.activations) * weights.experts;
   };
-  const bool beside = !train.has_adapters() && !is_kept(kept_narrow(shard, train));
+  const bool beside = train.method != Method::qlora && !is_kept(kept_narrow(shard, train));
   const bool turned = keeps_turned(train) && shard.narrow_turn != NarrowTurn::never;
   const ChunkWeights& passed_back = train.has_adapters() ? states.all : states.trained;
   return (beside ? bytes(states.all) : 0) + (turned ? bytes(passed_back) : 0);
@@ -193,7 +201,14 @@ void cast_weights(const ModelShard& shard, const TrainSettings& train, const OpL
     const auto apart = [&](const Matrix& matrix) { return casts.turned_apart(matrix); };
     casts.add(backward, apart, 1, ops.inputs);
   }
-  if (train.has_adapters()) return;
+  if (train.has_adapters()) {
+    // Frozen weights in 16 bits are cast once and for all, unless nothing that is gathered stays.
+    const bool wide = train.method == Method::lora && !is_kept(kept_narrow(shard, train));
+    if (!wide || copies_stay(shard, train)) return;
+    casts.add(ops.forward, narrow, 1, ops.forward);
+    if (narrow_copies(shard.parallel, train) != NarrowCopies::a_pass) return;
+    return casts.add(backward, narrow, 1, ops.inputs);
+  }
   if (is_kept(sent_narrow(shard, train))) {
     return cast_parameters(shard, train, casts, backward, ops);
   }
@@ -230,7 +245,7 @@ void add_sums(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   const auto of_product = [&](const PlannedOp& planned) {
     const double replicas =
         std::holds_alternative<Moe>(planned.op) ? sharers.experts : sharers.dense;
-    return fused ? bytes_of_a_fused_sum(shard.parallel, chunk, train, replicas) : sum;
+    return fused ? bytes_of_a_fused_sum(shard, chunk, train, replicas) : sum;
   };
   // Those of embedding and logits, which some chunks have and others do not, go by their own names (CallRows).
   for (const PlannedOp& planned : weights) {

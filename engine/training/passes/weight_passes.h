@@ -16,9 +16,12 @@ namespace engine {
 enum class NarrowCopies : std::uint8_t { a_step, a_micro_batch, a_pass };
 NarrowCopies narrow_copies(const Parallelism& parallel, const TrainSettings& train);
 
+// Weights that are wider than what they meet are cast to it: the product takes both sides in one format.
+void meet_in_one_format(Method method, PlannedOp& product);
+
 // Bytes of the narrow copies of a chunk's weights that stay for a step: as they are, and turned round (train.transpose_cache). Others
-// are gone after their layer's turn, as compilers make them again from weights in 16 bits for the backward pass. Frozen weights beside
-// adapters, and parameters that are kept narrow, have a copy turned round only; layers before the first trained one have none.
+// are gone after their layer's turn, as compilers make them again from weights in 16 bits for the backward pass. Weights that
+// are kept narrow, as parameters or frozen beside adapters, have a copy turned round only; layers before the first trained one have none.
 double copy_bytes(const ChunkStates& states, const ModelShard& shard, const TrainSettings& train);
 
 // Weights of narrow products are cast, and turned round for gradients, as often as their copies are made; without a cache, turned round for each pass. `backward`: those that

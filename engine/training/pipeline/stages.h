@@ -17,6 +17,15 @@ inline bool trains_wide(const Quantization& quant) {
 inline bool trains_wide(const ModelShard& shard) { return trains_wide(shard.quant); }
 inline double value_bytes(const ModelShard& shard) { return trains_wide(shard) ? 4 : 2; }
 
+// The formats in which products meet: weights that are wider than activations are cast to these on their way (passes/weight_passes.h).
+// Weights in four bits (qlora) are expanded to 16, and multiplied so.
+inline Quantization multiplied(Quantization quant, Method method) {
+  const bool cast =
+      method != Method::qlora && bytes_of(quant.weights) > bytes_of(quant.activations);
+  if (cast) quant.weights = quant.activations;
+  return quant;
+}
+
 // A chunk of layers, and the part of it that gradients pass through.
 struct LayerChunk {
   StageSpan span;

@@ -94,6 +94,28 @@ TEST(KvPoolStates, OneBlockThatWasRecordedHasAState) {
   EXPECT_EQ(found(pool, {{1, 4}, {2, 8}, {3, 12}, {4, 16}}), 12);
 }
 
+// A prompt that ends inside a block: as a trace lists it, with that block, or with less than a block after a system prompt.
+TEST(KvPoolStates, APromptThatEndsInsideABlockHasAStateBeforeIt) {
+  for (const Prefix& prompt : {Prefix{{1, 4}, {2, 8}, {3, 11}}, Prefix{{1, 9}, {2, 11}},
+                               Prefix{{1, 8}, {2, 9}, {3, 10}}}) {
+    KvPool pool = pool_of(40);
+    compute(pool, prompt);
+    EXPECT_EQ(found(pool, prompt), 8);
+    Prefix longer = prompt;
+    longer.back().key = 8;
+    longer.push_back({9, 20});
+    EXPECT_EQ(found(pool, longer), 8);
+  }
+}
+
+// Where prompts part at the end of a block, there is all of it.
+TEST(KvPoolStates, AStateWherePromptsPartStandsForAllBeforeIt) {
+  KvPool pool = pool_of(60);
+  compute(pool, {{1, 16}, {2, 32}});
+  compute(pool, {{1, 16}, {3, 32}});
+  EXPECT_EQ(found(pool, {{1, 16}, {4, 32}}), 16);
+}
+
 // What a tier below keeps of an extent comes back with its state; one state at a time.
 TEST(KvPoolStates, ATierBringsBackTheStateOfTheLastPlace) {
   for (const bool at_once : {true, false}) {

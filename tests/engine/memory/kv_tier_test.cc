@@ -56,6 +56,29 @@ TEST(KvTier, AUseThatIsToldLateCountsFromWhenItWas) {
   }
 }
 
+TEST(KvTier, WhatIsUnderWayIsNotGivenUp) {
+  KvTier tier, disk;
+  tier.reset(4);
+  disk.reset(100);
+  tier.spill_to(&disk);
+  tier.store(1, 2);
+  const std::int32_t place = tier.begin_load(1);
+  EXPECT_EQ(tier.begin_load(7), -1);
+  tier.store(2, 3);
+  EXPECT_EQ(tier.blocks(1), 2);
+  EXPECT_EQ(tier.blocks(2), 2);
+  tier.store(3, 4);  // no room at all beside the load but for two
+  EXPECT_EQ(tier.blocks(1), 2);
+  EXPECT_EQ(tier.blocks(2), 0);
+  EXPECT_EQ(tier.blocks(3), 2);
+  EXPECT_EQ(disk.blocks(3), 4);
+  tier.end_load(place);
+  EXPECT_EQ(tier.blocks(1), 2);
+  tier.store(4, 4);
+  EXPECT_EQ(tier.blocks(1), 0);
+  EXPECT_EQ(disk.blocks(1), 2);
+}
+
 TEST(KvTier, AtOneMomentRanksDecide) {
   for (const std::int32_t rank : {1, 3}) {
     KvTier tier = with_three();

@@ -120,6 +120,53 @@ TEST(RunJudge, ALimitIsDecidedFarFromIt) {
   EXPECT_FALSE(judge_slo(slo, samples, {}).decided);
 }
 
+// One limit is far away, the other near a figure that is precise: of each enough is known.
+TEST(RunJudge, EachLimitIsFarAwayOrItsFigureIsPrecise) {
+  LatencySamples samples;
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    samples.ttft.push_back(exponential(3, Stream::sampling, i));
+    samples.tpot.push_back(0.01 + 1e-5 * exponential(4, Stream::sampling, i));
+  }
+  Slo slo;
+  slo.ttft.p95 = Seconds{6};         // it is 3, give or take a tenth
+  slo.tpot.mean = Seconds{0.01001};  // it is that
+  const SloVerdict verdict = judge_slo(slo, samples, {});
+  EXPECT_TRUE(verdict.known);
+  EXPECT_FALSE(verdict.precise);
+  EXPECT_FALSE(verdict.decided);
+  slo.ttft.p95 = Seconds{3};
+  EXPECT_FALSE(judge_slo(slo, samples, {}).known);
+}
+
+// Every `nth` is given up, and later than any limit.
+LatencySamples given_up(std::uint64_t nth) {
+  LatencySamples samples;
+  for (std::uint64_t i = 0; i < 20'000; ++i) {
+    const bool shed = uniform(5, Stream::sampling, i) < 1 / double(nth);
+    samples.ttft.push_back(shed ? kNever : 1 + 0.1 * uniform(6, Stream::sampling, i));
+  }
+  return samples;
+}
+
+TEST(RunJudge, WhoIsGivenUpDecidesLimits) {
+  const auto verdict_of = [](std::uint64_t nth, Seconds LatencyLimits::*limit) {
+    Slo slo;
+    slo.ttft.*limit = Seconds{2};
+    return judge_slo(slo, given_up(nth), {});
+  };
+  // One in ten: a median leaves them out, and a 99th percentile does not.
+  EXPECT_TRUE(verdict_of(10, &LatencyLimits::p50).decided);
+  EXPECT_FALSE(verdict_of(10, &LatencyLimits::p50).missed);
+  EXPECT_TRUE(verdict_of(10, &LatencyLimits::p99).missed);
+  // About as many as a percentile leaves out: nobody knows.
+  EXPECT_FALSE(verdict_of(10, &LatencyLimits::p90).decided);
+  EXPECT_FALSE(verdict_of(10, &LatencyLimits::p90).known);
+  EXPECT_FALSE(verdict_of(100, &LatencyLimits::p99).known);
+  // A mean allows none of them.
+  EXPECT_TRUE(verdict_of(1000, &LatencyLimits::mean).missed);
+  EXPECT_TRUE(verdict_of(1000, &LatencyLimits::p50).precise);
+}
+
 TEST(RunJudge, WhoFinishesWhatIsOfferedIsStable) {
   // From a few hundred requests on, and also where much is inside.
   for (const double seconds : {10, 20, 100, 1000}) {

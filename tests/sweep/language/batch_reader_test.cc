@@ -128,6 +128,41 @@ TEST(BatchReader, ModelsBringTheirFormatsAsOnAnAxis) {
             (Formats{"fp8 fp8"}));
 }
 
+// A scenario is what it is alone, whatever the others of its batch are for: training takes wider weights than are published.
+TEST(BatchReader, ScenariosThatTrainHaveTheUsualFormats) {
+  const std::string narrow = "fp8", wide = "bf16";
+  const auto weights_in = [](BatchReader& reader, const std::vector<BatchField>& fields) {
+    std::vector<std::string> weights;
+    const auto batch = reader.read(fields);
+    if (!batch) return std::vector<std::string>{engine::to_text(batch.mistakes())};
+    PointBuilder points(*batch);
+    for (std::uint64_t i = 0; i < batch->size(); ++i) {
+      Point point;
+      points.build(i, point);
+      weights.emplace_back(engine::name_of(point.scenario.quant.weights));
+    }
+    return weights;
+  };
+  using Weights = std::vector<std::string>;
+  const BatchField model = field("model", {"deepseek-v3"}, {0, 0});
+  const BatchField both = field("task", {"step", "train"}, {0, 1});
+  for (const std::string base : {"{device: h100-sxm, model: deepseek-v3}",
+                                 "{device: h100-sxm, model: deepseek-v3, task: train}"}) {
+    auto reader = BatchReader::open(base, "base", shipped());
+    ASSERT_TRUE(reader) << engine::to_text(reader.mistakes());
+    const bool trains = base.find("train") != std::string::npos;
+    EXPECT_EQ(weights_in(*reader, {both}), (Weights{narrow, wide})) << base;
+    EXPECT_EQ(weights_in(*reader, {both, field("quant.weights", {"int8"}, {0, 0})}),
+              (Weights{"int8", "int8"}));
+    EXPECT_EQ(weights_in(*reader, {field("step.batch", {"1"}, {0})}),
+              Weights{trains ? wide : narrow});
+    EXPECT_EQ(weights_in(*reader, {field("task", {"request"}, {0})}), Weights{narrow});
+    EXPECT_EQ(weights_in(*reader, {}), Weights{trains ? wide : narrow});
+  }
+  auto reader = BatchReader::open("{device: h100-sxm}", "base", shipped());
+  EXPECT_EQ(weights_in(*reader, {both, model}), (Weights{narrow, wide}));
+}
+
 TEST(BatchReader, ABatchLeavesNothingBehindInTheNext) {
   auto reader = BatchReader::open(kBase, "base", shipped());
   ASSERT_TRUE(reader);

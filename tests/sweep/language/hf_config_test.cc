@@ -163,6 +163,18 @@ TEST(HfSpellings, HaveThePublishedSize) {
           "num_key_value_heads": 2, "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512, "num_experts": 256, "num_experts_per_tok": 8,
           "full_attention_interval": 4, "vocab_size": 248320, "max_position_embeddings": 262144, "tie_word_embeddings": false})",
        34.7},
+      // EXAONE 4.0 32B, Apertus 8B, dots.llm1 (142B of 14B active)
+      {R"("Exaone4ForCausalLM"], "num_hidden_layers": 64, "hidden_size": 5120, "head_dim": 128, "num_attention_heads": 40, "num_key_value_heads": 8,
+          "intermediate_size": 27392, "vocab_size": 102400, "max_position_embeddings": 131072, "sliding_window": 4096,
+          "sliding_window_pattern": "LLLG", "tie_word_embeddings": false)",
+       32.0},
+      {R"("ApertusForCausalLM"], "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8,
+          "intermediate_size": 21504, "vocab_size": 131072, "max_position_embeddings": 65536, "tie_word_embeddings": false)",
+       8.05},
+      {R"("Dots1ForCausalLM"], "num_hidden_layers": 62, "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 32,
+          "intermediate_size": 10944, "moe_intermediate_size": 1408, "n_routed_experts": 128, "num_experts_per_tok": 6, "n_shared_experts": 2,
+          "first_k_dense_replace": 1, "vocab_size": 152064, "max_position_embeddings": 32768, "tie_word_embeddings": false)",
+       142.8},
       // StarCoder 15B, MPT 7B
       {R"("GPTBigCodeForCausalLM"], "n_layer": 40, "n_embd": 6144, "n_head": 48, "n_inner": 24576, "vocab_size": 49152, "n_positions": 8192)",
        15.5},
@@ -221,6 +233,37 @@ TEST(HfConfigMistakes, WindowsOfUpperLayersAreRefused) {
       "modelled");
 }
 
+// A list says of each layer whether it slides; a pattern with one full layer in so many is all that a model can say.
+TEST(HfConfigMistakes, UnevenPatternsOfWindowsAreRefused) {
+  const auto every = [](const std::string& types) {
+    const auto model = parse_hf_config(
+        R"({"architectures": ["Exaone4ForCausalLM"], "num_hidden_layers": 6, "hidden_size": 128, "num_attention_heads": 4,
+            "intermediate_size": 256, "vocab_size": 1000, "max_position_embeddings": 4096, "sliding_window": 512, )" +
+            types + "}",
+        "m/config.json");
+    return model ? std::to_string(model->model.full_attention_every)
+                 : model.mistakes().front().what;
+  };
+  const auto list = [](const std::string& layers) {
+    std::string types;
+    for (const char layer : layers) {
+      types += (types.empty() ? "" : ", ") +
+               std::string(layer == 'F' ? "\"full_attention\"" : "\"sliding_attention\"");
+    }
+    return "\"layer_types\": [" + types + "]";
+  };
+  EXPECT_EQ(every(R"("sliding_window_pattern": "LLG")"), "3");
+  EXPECT_EQ(every(R"("sliding_window_pattern": 2)"), "2");
+  EXPECT_EQ(every(list("SSFSSF")), "3");
+  EXPECT_EQ(every(list("SSSSFS")), "5");
+  EXPECT_EQ(every(list("SSSSSS")), "0");
+  EXPECT_EQ(every(list("FFFFFF")), "1");
+  const std::string refused =
+      "layer_types: full attention in layers that no even pattern has is not modelled";
+  EXPECT_EQ(every(list("FSSFSS")), refused);  // two of six, and not all
+  EXPECT_EQ(every(list("SSFSFF")), refused);
+}
+
 TEST(HfConfigMistakes, SyntaxErrorsAreLocated) {
   const std::string text = mistakes("{\"architectures\": [\"LlamaForCausalLM\",\n");
   EXPECT_EQ(text.rfind("m/config.json:", 0), 0U);
@@ -235,7 +278,14 @@ TEST(HfConfigMistakes, LayersThatAreNotModelledAreNamed) {
             "  hint: scans that are modelled are those of Mamba-2 (Mamba2ForCausalLM, "
             "BambaForCausalLM, GraniteMoeHybridForCausalLM, NemotronHForCausalLM) and delta rules "
             "(Qwen3NextForCausalLM, Qwen3_5ForConditionalGeneration, KimiLinearForCausalLM)\n");
-  for (const char* name : {"MambaForCausalLM", "JambaForCausalLM", "Zamba2ForCausalLM"}) {
+  EXPECT_EQ(mistakes("{\"architectures\": [\"DeepseekV32ForCausalLM\"]}"),
+            "m/config.json:1:20: error: architecture 'DeepseekV32ForCausalLM' is not modelled: it "
+            "has attention to those tokens alone that an indexer picks\n"
+            "  hint: with attention to all tokens it is 'model: {hf_config: ...}' with its "
+            "'architectures' changed to DeepseekV3ForCausalLM: an upper bound of its time at long "
+            "contexts\n");
+  for (const char* name : {"MambaForCausalLM", "JambaForCausalLM", "Zamba2ForCausalLM",
+                           "Gemma3nForConditionalGeneration", "DeciLMForCausalLM"}) {
     const std::string text =
         mistakes(("{\"architectures\": [\"" + std::string(name) + "\"]}").c_str());
     EXPECT_NE(text.find("is not modelled: it has"), std::string::npos) << text;

@@ -30,6 +30,45 @@ TEST(InertAxes, AFieldOfAnotherTaskIsAMistakeWithWhatToWriteInstead) {
       "  hint: under task step that is 'step.batch'; or remove the axis\n");
 }
 
+// What replicas share out counts where there are several, what fills the fullest device where experts are on several.
+TEST(InertAxes, WhatOneReplicaCannotShareOut) {
+  const auto inert = [](const std::string& fields, const std::string& text) {
+    return said_of("base: {task: train, device: toy, model: " + fields + "}\n" + axis(text))
+               .find("changes nothing here") != std::string::npos;
+  };
+  const std::string zero = "train.zero: [0, 3]", skew = "train.routing_skew: [0, 1]";
+  EXPECT_TRUE(inert("tiny, parallel: {tp: 2}", zero));
+  EXPECT_FALSE(inert("tiny, parallel: {dp: 2}", zero));
+  EXPECT_FALSE(inert("tiny, parallel: {cp: 2}", zero));
+  EXPECT_FALSE(inert("tiny, parallel: {pp: 2}, train: {schedule: dualpipe}", zero));
+  const std::string mixture = "{from: tiny, moe: {experts: 8}}";
+  const std::string shared = "{from: tiny, moe: {experts: 8, shared_intermediate: 64}}";
+  const std::string apart = ", parallel: {ep: 2, dp: 2}";
+  EXPECT_TRUE(inert(mixture, skew));
+  EXPECT_FALSE(inert(mixture + apart, skew));
+  EXPECT_TRUE(inert(mixture + apart, "train.expert_overlap: [false, true]"));
+  EXPECT_FALSE(inert(shared + apart, "train.expert_overlap: [false, true]"));
+}
+
+// Samples are made by the main deployment's engine where the role does not state another.
+TEST(InertAxes, AnEngineThatMakesSamplesCounts) {
+  const auto inert = [](const std::string& fields, const std::string& text) {
+    return said_of(base("task: train, " + fields) + axis(text)).find("changes nothing here") !=
+           std::string::npos;
+  };
+  const std::string alone = "train: {rollout: {prompts: 8}}";
+  for (const std::string& samples : {alone, alone + ", rollout: {parallel: {dp: 1}}"}) {
+    for (const char* text : {"serving.max_num_seqs: [8, 64]", "serving.sampling: [greedy, sorted]",
+                             "serving.memory_utilization: [0.5, 0.9]",
+                             "serving.all_reduce: [custom, nccl]", "quant.kv: [bf16, fp8]"}) {
+      EXPECT_FALSE(inert(samples, text)) << samples << text;
+      EXPECT_TRUE(inert("parallel: {dp: 2}", text)) << text;
+    }
+    EXPECT_TRUE(inert(samples, "host.step_overhead: [1 ms, 2 ms]")) << samples;
+    EXPECT_TRUE(inert(samples, "serving.context: [ring, all_gather]")) << samples;
+  }
+}
+
 TEST(InertAxes, EverySectionOfATaskIsOnlyForThatTask) {
   const std::pair<const char*, const char*> axes[] = {
       {"step", "step.batch: [1, 2]"},
@@ -104,6 +143,22 @@ TEST(InertAxes, ATaskThatIsItselfAnAxisMakesItsFieldsCount) {
             "");
   // The base's own task counts for nothing where every point has another.
   EXPECT_NE(said_of(base("task: serve") + "axes:\n  - task: [step, request]\n" + both), "");
+}
+
+// What no task reads may still decide what others are.
+TEST(InertAxes, AFieldThatAFormulaReadsCounts) {
+  const std::string prompts =
+      base("step: {phase: decode}") + "axes:\n  - step.prompt: [100, 200]\n";
+  EXPECT_EQ(said_of(prompts + "derive: {step.context: \"step.prompt + 28\"}\n"), "");
+  EXPECT_EQ(said_of(prompts + "  - step.batch: {values: [1, 2], when: step.prompt > 100}\n"), "");
+  // By way of another, too.
+  EXPECT_EQ(said_of(prompts + "derive: {step.cached: \"step.prompt / 2\", step.context: "
+                              "\"2 * step.cached\"}\n"),
+            "");
+  // But not where nothing follows from it: a requirement only drops points.
+  EXPECT_NE(said_of(prompts), "");
+  EXPECT_NE(said_of(prompts + "derive: {step.cached: \"step.prompt / 2\"}\n"), "");
+  EXPECT_NE(said_of(prompts + "require: [\"step.prompt < 1000\"]\n"), "");
 }
 
 TEST(InertAxes, AFieldThatAnotherFieldSwitchesOffIsAMistakeToo) {
@@ -285,14 +340,16 @@ TEST(InertAxes, AValueThatIsAnotherOneIsRefused) {
   EXPECT_EQ(said_of(training + schedules + "derive: {train.virtual_stages: \"2\"}\n"), "");
 }
 
-// A trace that is replayed has tenants and priorities of its own; and a timetable has times of its own.
+// A trace that is replayed has tenants, priorities and prefixes of its own; and a timetable has times of its own.
 TEST(InertAxes, WhatIsRecordedIsNotStatedAgain) {
   const tests::TemporaryFolder folder;
   const std::string path = folder.path() / "trace.csv";
   std::ofstream(path) << "arrival_s,prompt_tokens,output_tokens,tenant\n0,10,2,a\n1,10,2,b\n";
-  const std::string replayed =
-      base("task: serve, output.requests: true, load: {arrivals: trace, trace: " + path + "}");
-  for (const std::string field : {"load.tenants", "load.priorities"}) {
+  const std::string replayed = base(
+      "task: serve, output.requests: true, serving.prefix_caching: true, load: {arrivals: trace, "
+      "trace: " +
+      path + "}");
+  for (const std::string field : {"load.tenants", "load.priorities", "load.shared_prefix"}) {
     EXPECT_EQ(said_of(replayed + axis(field + ": [1, 3]")),
               "toy.yaml:3:5: error: '" + field +
                   "' changes nothing here: it counts only where load.arrivals is not trace\n"

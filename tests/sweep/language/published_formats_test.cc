@@ -150,6 +150,39 @@ TEST_F(PublishedFormatsTest, CountOnlyWhereNoneAreStated) {
   EXPECT_EQ(formats_of(start + "task: train}\n"), Names{wide_});
 }
 
+// Whatever else a sweep asks for, a step is the step that it is alone.
+TEST_F(PublishedFormatsTest, OfPointsThatTrainAreWideAndOfNoOthers) {
+  const std::string start = "base: {device: h200-sxm, train.sequence: 1024, ";
+  EXPECT_EQ(formats_of(start + "model: deepseek-v3}\naxes: [task: [step, train, request]]\n"),
+            (Names{blocks_, wide_, blocks_}));
+  EXPECT_EQ(formats_of(start + "task: train}\naxes:\n"
+                               "  - task: [step, train]\n"
+                               "  - model: [gpt-oss-20b, llama-3.1-8b]\n"),
+            (Names{experts_, wide_, wide_, wide_}));
+  EXPECT_EQ(
+      formats_of(start + "model: deepseek-v3}\naxes:\n"
+                         "  - concat: [{name: a, base: {task: train}, axes: [step.batch: [1]]},"
+                         " {name: b, axes: [step.batch: [1]]}]\n"),
+      (Names{wide_, blocks_}));
+  EXPECT_EQ(formats_of(start + "model: deepseek-v3}\naxes: [step.batch: [1, 2]]\n"
+                               "derive: {task: \"step.batch > 1 ? 'train' : 'step'\"}\n"),
+            (Names{blocks_, wide_}));
+  EXPECT_EQ(formats_of(start + "step.batch: 1}\naxes:\n"
+                               "  - model: [deepseek-v3, llama-3.1-8b]\n"
+                               "  - task: [step, train]\n"),
+            (Names{blocks_, wide_, wide_, wide_}));
+  // What is stated counts for both.
+  EXPECT_EQ(formats_of(start + "model: deepseek-v3, quant.kv: fp8}\naxes: [task: [step, train]]\n"),
+            (Names{"fp8 fp8 128 all kv fp8", "bf16 bf16 128 all kv fp8"}));
+  EXPECT_EQ(formats_of(start + "model: deepseek-v3, quant: {weights: fp8, activations: fp8}}\n"
+                               "axes: [task: [step, train]]\n"),
+            (Names{blocks_, blocks_}));
+  // Derivations of the sweep see them.
+  EXPECT_EQ(formats_of(start + "model: deepseek-v3}\naxes: [task: [step, train]]\n"
+                               "derive: {quant.kv: \"quant.weights == 'fp8' ? 'fp8' : 'bf16'\"}\n"),
+            (Names{"fp8 fp8 128 all kv fp8", wide_}));
+}
+
 // Else a point without a statement would have formats that nobody meant.
 TEST_F(PublishedFormatsTest, AreNotMixedWithStatementsAboutSomePoints) {
   const std::string said =

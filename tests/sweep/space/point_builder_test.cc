@@ -115,6 +115,20 @@ TEST(Derive, WholeNumbersRoundDownAndNamesMayBeChosen) {
   EXPECT_THAT(leaf_over(spec, "device.memory_capacity"), ElementsAre(10e9, 160e9));
 }
 
+// What is swept is its value before; points do not inherit what the one before them derived.
+TEST(Derive, MayGoOnFromWhatIsSwept) {
+  const std::string swept = "axes:\n  - step.batch: [1, 16]\n  - step.context: [100, 200]\n";
+  const SweepSpec spec =
+      toy_sweep(kToyBase + swept + "derive: {step.batch: \"min(2 * step.batch, 20)\"}\n");
+  EXPECT_THAT(leaf_over(spec, "step.batch"), ElementsAre(2, 2, 20, 20));
+  const auto again = read_sweep_text(spec.resolved, "run.yaml", toy_library());
+  ASSERT_TRUE(again.ok()) << engine::to_text(again.mistakes());
+  EXPECT_THAT(leaf_over(*again, "step.batch"), ElementsAre(2, 2, 20, 20));
+  const auto other = read_sweep_text(
+      kToyBase + swept + "derive: {step.batch: \"step.context / 2\"}\n", "a.yaml", toy_library());
+  EXPECT_FALSE(other.ok());
+}
+
 TEST(Derive, AValueOutOfRangeRejectsThePoint) {
   const SweepSpec spec = toy_sweep(
       kToyBase +

@@ -83,6 +83,21 @@ class Launch(unittest.TestCase):
                 self.assertIn(words, line)
                 self.assertEqual("enable_attention_dp" in line, engine == "tensorrt-llm", line)
 
+    def test_sglang_is_told_what_all_ranks_of_data_parallel_attention_have_together(self):
+        # It divides both limits by --dp-size where attention is data-parallel, and nowhere else.
+        model = SPEC.replace("llama-3.1-8b", "qwen3-30b-a3b").replace("weights: fp8, activations: fp8, kv: fp8", "weights: bf16")
+        limits = re.sub(r"serving: \{[^}]*\}", "serving: {from: sglang, chunk: 1000, max_num_seqs: 30}", model)
+        own = re.sub(r"serving: \{[^}]*\}", "serving: sglang", model)
+        for layout, chunk, seats in (("{tp: 2, dp: 4, ep: 8}", 4000, 120), ("{tp: 2, dp: 4}", 1000, 30), ("{tp: 8, ep: 8}", 1000, 30)):
+            with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
+                line = self.launched(pathlib.Path(scratch), "stated", limits.replace("{tp: 4}", layout), "sglang")
+                self.assertIn(f"--max-running-requests {seats} ", line)
+                self.assertIn(f"--chunked-prefill-size {chunk} ", line)
+                # What the engine sets by itself it need not be told.
+                line = self.launched(pathlib.Path(scratch), "own", own.replace("{tp: 4}", layout), "sglang")
+                self.assertNotIn("--chunked-prefill-size", line)
+                self.assertNotIn("--mem-fraction-static", line)
+
     def test_how_tokens_get_to_experts_is_said(self):
         shared = (SPEC.replace("llama-3.1-8b", "qwen3-30b-a3b").replace("{tp: 4}", "{dp: 4, ep: 4}")
                   .replace("weights: fp8, activations: fp8, kv: fp8", "weights: bf16"))
