@@ -26,7 +26,7 @@ struct MemoryDemand {
   std::int64_t step_tokens = 1;
   std::int64_t sampled = 1;
   Bytes per_logit{4};  // an engine that serves sets memory aside for the sampler's worst case
-  // A step has so many tokens of each sequence, up to `most_tokens`; 0: as many as it has, whatever their number.
+  // Tokens that a step has of each sequence, up to `most_tokens` in all; 0: the number of tokens does not grow with sequences.
   std::int64_t tokens_each = 0;
   std::int64_t most_tokens = 0;  // 0: no limit
 };

@@ -1,4 +1,4 @@
-// Who proposes the tokens that decode steps verify, made ready for work beside the main deployment.
+// The draft, which proposes the tokens that decode steps verify, made ready for work beside the main deployment.
 #pragma once
 
 #include <array>
@@ -55,13 +55,13 @@ struct Draft {
     if (apart) return DraftPlace::elsewhere;
     return is_main ? DraftPlace::every_stage : DraftPlace::last_stage;
   }
-  // What it takes to propose so many positions.
+  // The step in which so many positions are proposed.
   DraftStep step(const Deployed& main, WorkMeter& work, std::int64_t positions) const;
   DraftStep step(const Deployed& main, WorkMeter& work) const { return step(main, work, depth); }
 };
 
-// Tokens that a step makes of a sequence on average when so many positions are proposed, over the classes of a served load:
-// those whose proposals hold less often are in more steps for as many tokens.
+// Tokens that a step makes of a sequence on average when so many positions are proposed, over the classes of a served load. Classes whose
+// proposals are accepted less often count more, since they take more steps for as many tokens.
 double expected_over_classes(const Draft& draft, const Load& load, std::int64_t positions);
 
 // Fills in `draft` for a point that speculates, and what of it lies in the memory of the main deployment; or says why

@@ -46,7 +46,7 @@ double largest_batch(const Footprint& footprint, const Deployed& main, const Mem
                              : double(demand.most_tokens) / double(demand.tokens_each);
   const double each = activations / std::min(double(demand.sequences), filling);
   const double most = each * filling;
-  // Of a share of what is left, activations take that share.
+  // Where KV has only a share of what is left, activations count with that share.
   const auto batch = [&](double room, double share) {
     return std::max(room / (kv + share * each), (room - share * most) / kv);
   };
@@ -162,7 +162,7 @@ void evaluate_point(const OneOfTwo& one, const Resources& resources, WorkMeter& 
            outcome);
 }
 
-// One of two models, which has the devices to itself: it fares the same whoever it shares them with otherwise.
+// Evaluates one of two models with the devices to itself. That is the same for every neighbour.
 void evaluate_alone(const OneOfTwo& one, const Resources& resources, WorkMeter& work,
                     Scratch& scratch, Outcome& outcome) {
   const Key key = key_of(one.scenario, resources.calibrations);

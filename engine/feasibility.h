@@ -16,10 +16,10 @@ inline double devices_of(const Deployment& deployment, double copies) {
   return double(deployment.parallel.devices()) * copies;
 }
 
-// Products in formats that the device does not multiply.
+// Why a device cannot do products in these formats, or nothing.
 std::optional<Refusal> arithmetic_problem(const Device& device, const Quantization& quant);
 
-// The first thing that is in the way of so many copies, or nothing.
+// The first reason why so many copies of a deployment cannot work, or nothing.
 std::optional<Refusal> feasibility_problem(const Deployment& deployment, const Fabric& fabric,
                                            double copies);
 

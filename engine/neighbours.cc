@@ -116,7 +116,7 @@ bool runs_elsewhere(const KernelRow& row, const Scenario& scenario) {
   }
 }
 
-// Of the devices that both share.
+// What a model asks of the devices that both share.
 Demand demand_of(const Outcome& outcome, const Scenario& scenario) {
   std::vector<KernelRow> rows = outcome.kernels;
   std::erase_if(rows, [&](const KernelRow& row) { return runs_elsewhere(row, scenario); });
@@ -131,7 +131,7 @@ struct Side {
   Outcome alone, on_part, shared;
   double slower = 1;             // than alone on its part,
   NeighbourEffect effect;        // of the other on `shared`
-  std::optional<Tenant> tenant;  // once somebody asked
+  std::optional<Tenant> tenant;  // once it was asked for
 
   // The time that sharing is judged by. Answers of one token have none between tokens.
   static double time_of(const Scenario& scenario, const Outcome& outcome) {

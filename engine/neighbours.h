@@ -14,7 +14,7 @@ namespace engine {
 // Whether the task of this point has a neighbour, and there is one.
 bool has_neighbour(const Scenario& scenario);
 
-// What one of the two models notices of the other: its steps take so many times as long, or it has the devices in turns.
+// What one of two models notices of the other: its steps take longer by a factor, or it has the devices in turns.
 struct NeighbourEffect {
   double slower = 1;
   Turns turns = {};
@@ -22,8 +22,8 @@ struct NeighbourEffect {
   bool alone() const { return slower == 1 && !turns.any(); }
 };
 
-// One of the two models: a scenario that has no neighbour, and which of them it is. Where it is only compared with how it fares
-// beside the other, or that follows from it, nobody reads figures other than means and what its devices do.
+// One of two models: a scenario without a neighbour, and which of the two it is. Where its run only serves a comparison, no figures are
+// read but means and what its devices do.
 struct OneOfTwo {
   DeploymentRole role = DeploymentRole::main;
   const Scenario& scenario;

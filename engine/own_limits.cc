@@ -56,9 +56,9 @@ constexpr std::array kSglangDefaults = std::to_array<SglangDefaults>({
 
 }  // namespace
 
-// Those of vLLM's server (EngineArgs.get_batch_defaults in vllm/engine/arg_utils.py), whatever policy a sweep puts into it. It asks for 70 GiB,
-// and for another name than A100, on which steps of more tokens were slower (its pull request 17885). Names of devices decide nothing
-// here, so that it is their generation.
+// Limits of vLLM's server (EngineArgs.get_batch_defaults in vllm/engine/arg_utils.py), whatever policy a sweep puts into it. The higher ones
+// need 70 GiB, and a device whose name is not A100, on which steps of more tokens were slower (its pull request 17885). Names of devices
+// decide nothing here, so it goes by their generation.
 StepLimits own_limits(const Device& device) {
   constexpr Bytes large{70 * 0x1p30};
   const bool is_large =

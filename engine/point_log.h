@@ -20,8 +20,7 @@ struct TracedStep {
   std::int32_t replica = 0;
   Seconds start, end;
   BatchShape batch;
-  // Of one device, as one such step alone would have them: the step itself was timed by tables, which may differ by
-  // their interpolation.
+  // Kernels of one device in one such step by itself. The step was timed by tables, which may differ from this by their interpolation.
   std::vector<KernelRow> kernels;
   Joules energy;  // of one device; 0 where it states no powers
 };

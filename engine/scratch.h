@@ -20,7 +20,7 @@ class Scratch {
 
   ServingSim& serving();
   TrainScratch& training();
-  // Of a second model on the same devices: the two are evaluated by turns, and either finds its step times again.
+  // The scratch of a second model on the same devices. The two are evaluated by turns, and each finds its step times again.
   Scratch& neighbour();
   AloneRuns& alone_runs();
 

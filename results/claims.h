@@ -1,11 +1,9 @@
-// Who does what in a run whose workers share the work: the grid is cut into many more pieces than there
-// are workers, and a worker takes the next piece that nobody has when it is done with one. So all end
-// at about the same time, however unequal the points are.
+// Which worker does which part of a run. The grid is cut into many more pieces than there are workers, and a worker that is done
+// with a piece takes the next free one. So all end at about the same time, however unequal the points are.
 //
-// A hidden file of the run folder has the number of its worker for each piece, 0 where nobody has taken
-// it, and the positions that were done before. A piece stays with its worker: one that was killed goes
-// on with its own pieces, and a run that is not split does those of workers that never come back. So a
-// worker need not read what the others have done, however many they are.
+// A hidden file of the run folder has for each piece the number of its worker, 0 where it is free, and the positions that were
+// done before. A piece stays with its worker: one that was killed goes on with its own pieces, and a run that is not split does
+// those of workers that never come back. So a worker need not read what the others have done, however many they are.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +23,13 @@ void start_claims(const std::filesystem::path& run, std::uint32_t workers, std::
 // Of any number of workers; none of them lives. What they have done is in their manifests.
 void forget_claims(const std::filesystem::path& run);
 
-// How many pieces a grid is cut into for so many workers.
+// How many pieces a grid is cut into for `workers` workers.
 std::uint64_t pieces_of(std::uint64_t positions, std::uint32_t workers);
 sweep::IndexSet piece_of(std::uint64_t positions, std::uint32_t workers, std::uint64_t piece);
 
 // What the file says; a file that is damaged is a Failure.
 struct ClaimsFile {
-  std::vector<std::uint32_t> workers;  // of each piece, from 1; 0: nobody
+  std::vector<std::uint32_t> workers;  // of each piece, from 1; 0: it is free
   sweep::IndexSet done_before;
 };
 // Nothing where there are no claims.
@@ -45,7 +43,7 @@ class Claims {
 
   // The positions of pieces that this worker took before it was last stopped.
   sweep::IndexSet earlier() const;
-  // The positions of a piece that nobody had; none when all are taken.
+  // The positions of the next free piece; none when all are taken.
   sweep::IndexSet next();
 
  private:

@@ -7,7 +7,7 @@
 
 namespace results {
 
-// New room is not cleared: whoever writes a row writes all of its columns.
+// New room is not cleared, since every column of a row is written.
 template <class T>
 class ColumnBlock {
  public:

@@ -2,8 +2,8 @@
 //
 // They are written beside the old ones, into a hidden folder that is a run folder itself, so that a
 // compaction that was killed goes on where it was. When that one is whole and has been read back, a mark
-// is set, and from then on the old parts are exchanged for the new: whoever opens the run after a kill
-// does the rest of it first.
+// is set, and from then on the old parts are exchanged for the new: a program that opens the run after a
+// kill does the rest of it first.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,7 @@ struct CompactionReport {
   std::size_t parts_after = 0;  // equal where there is nothing to gain
 };
 
-// Of a run that is complete and sound, and that nobody writes: else it is a mistake, and nothing is
-// changed.
+// Compacts a run that is complete and sound, and that no other program is writing. Otherwise that is a mistake, and nothing is changed.
 engine::Result<CompactionReport> compact_run(const std::filesystem::path& run,
                                              const CompactionOptions& options = {});
 

@@ -26,7 +26,7 @@ std::vector<ColumnPages> detail_pages(Table table, const std::vector<Column>& co
 void read_details(Table table, const ParquetReader& file, std::span<const std::int64_t> points,
                   std::span<engine::Outcome> outcomes);
 
-// Memory that so many rows of a table take in outcomes.
+// Memory that `rows` rows of a table take in outcomes.
 std::size_t detail_bytes(Table table, std::size_t rows);
 
 }  // namespace results

@@ -36,8 +36,8 @@ namespace fs = std::filesystem;
                 hint);
 }
 
-// Files of the program's own are never reached through a link: someone else who may write to the
-// folder could otherwise have any file of the user's overwritten.
+// Files of the program's own are never reached through a link. Otherwise another user who may write to the folder could have any of the
+// user's files overwritten.
 FileHandle open_file(const char* doing, const fs::path& path, int flags) {
   const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (descriptor < 0) fail(doing, path, errno);
@@ -108,7 +108,7 @@ void write_hidden(const fs::path& path, std::string_view bytes) {
     write_all(file.get(), bytes, hidden);
     if (::fsync(file.get()) != 0) fail("sync", hidden, errno);
   } catch (const Failure&) {
-    // Half a file helps nobody, least of all on a full disk.
+    // Half a file is of no use, least of all on a full disk.
     ::unlink(hidden.c_str());
     throw;
   }

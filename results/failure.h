@@ -18,13 +18,13 @@ class Failure : public std::runtime_error {
       : std::runtime_error(hint.empty() ? what : what + "\n  hint: " + hint) {}
 };
 
-// What lies there is damaged, or somebody else's to finish: the same command would fail again, so the hint says what comes first.
+// What lies there is damaged, or for another program to finish. The same command would fail again, so the hint says what to do first.
 class FailsAgain : public Failure {
  public:
   using Failure::Failure;
 };
 
-// What is wrong with a file or folder that the user gave, for who reports it without giving up.
+// What is wrong with a file or folder that the user gave, as a value for callers that report it and go on.
 inline engine::Mistake mistake(const std::filesystem::path& where, std::string what,
                                std::string hint) {
   return {.where = {.file = where.string()}, .what = std::move(what), .hint = std::move(hint)};

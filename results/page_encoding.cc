@@ -102,7 +102,7 @@ void add_range(const Column& column, ColumnPages& pages, std::span<const std::ui
   }
 }
 
-// A footer is read whole by everybody: no texts of any length in it.
+// Every reader reads a footer whole, so no long texts go into it.
 constexpr std::size_t kLongestInRange = 256;
 
 void add_text_range(ColumnPages& pages, std::string_view least, std::string_view greatest) {
@@ -110,7 +110,7 @@ void add_text_range(ColumnPages& pages, std::string_view least, std::string_view
   pages.range = {std::string(least), std::string(greatest)};
 }
 
-// Of the texts that occur: a dictionary may have more.
+// The range of the texts that occur, of which a dictionary may have more.
 template <class Code>
 void add_text_range(ColumnPages& pages, std::span<const Code> codes,
                     std::span<const std::string_view> dictionary) {

@@ -85,7 +85,7 @@ class ParquetSink::Impl {
     OpenPart full;
     {
       std::unique_lock lock(mutex_);
-      // Who has a chunk for a part that is full, and may not encode it, waits: memory is bounded.
+      // A thread with a chunk for a part that is full, and that may not encode that part, waits: so memory is bounded.
       changed_.wait(lock,
                     [this] { return failure_ || encoding_ < kMostEncoding || !open_is_full(); });
       rethrow();
@@ -146,7 +146,7 @@ class ParquetSink::Impl {
     return std::exchange(open_, {});
   }
 
-  // The first failure stays; everyone who waits learns of it.
+  // Keeps the first failure, and tells all waiting threads.
   void fail(std::exception_ptr failure) {
     const std::lock_guard lock(mutex_);
     if (!failure_) failure_ = std::move(failure);

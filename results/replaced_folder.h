@@ -1,4 +1,4 @@
-// Runs that are read while somebody puts another one in their place (`llmsweep compare --accept`).
+// Runs that are read while another process puts a new one in their place (`llmsweep compare --accept`).
 #pragma once
 
 #include <cstdint>

@@ -88,7 +88,7 @@ struct RunFolder::State {
   sweep::IndexSet done;
   sweep::Tally tally;
   std::vector<std::string> notices;
-  bool same_sharing = true;  // as those who have worked on this split
+  bool same_sharing = true;  // work is split in the same way as by earlier workers
 
   std::optional<Mistake> open();
   std::optional<Mistake> check_header(const ManifestHeader& header) const;
@@ -253,7 +253,7 @@ std::optional<Mistake> RunFolder::State::open_among_others() {
   for (ShardManifest& found : manifests) {
     if (auto wrong = take_shard(found.shard, found.manifest)) return wrong;
   }
-  // Nobody else takes pieces now, and what is taken has become what is done and what is not.
+  // No other worker takes pieces now, and what was taken is known to be done or not.
   forget_claims(folder);
   if (identity.sharing == Sharing::taken) {
     start_claims(folder, identity.shard.count, identity.positions, done);

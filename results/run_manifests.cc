@@ -20,7 +20,7 @@ std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
   std::error_code error;
   const fs::directory_iterator begin(folder, error);
   if (error == std::errc::no_such_file_or_directory) return {};
-  // A folder that cannot be listed may hold anything: nobody may take it for empty.
+  // A folder that cannot be listed may hold anything, and must not be taken for empty.
   if (error) throw Failure("cannot list " + folder.string() + ": " + error.message());
   return {begin, fs::directory_iterator()};
 }

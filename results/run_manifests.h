@@ -22,8 +22,8 @@ std::filesystem::path shard_lock(const std::filesystem::path& run, const Shard& 
 // Every shard that has a manifest or parts, with what can be believed of it and what cannot. A shard
 // with parts but without a manifest is damage: a manifest is there before its first part.
 std::vector<ShardManifest> inspect_run(const std::filesystem::path& run);
-// The same for those who go by what the manifests say: any damage is a Failure, and so is a manifest
-// of a newer program. Nothing must be removed on the word of a manifest that cannot be read.
+// The same for callers that act on what the manifests say: any damage is a Failure, and so is a manifest of a newer program. Nothing must
+// be removed because of a manifest that cannot be read.
 std::vector<ShardManifest> read_run(const std::filesystem::path& run);
 
 // One shard alone, by the same rules; nothing where it has no manifest.

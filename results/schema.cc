@@ -111,7 +111,7 @@ void add_settings(const SchemaInputs& inputs, std::vector<Column>& columns) {
          .role = ColumnRole::setting,
          .unit = base_unit(leaf.unit),
          .description = std::string(leaf.meaning),
-         // Of a role that some points lack.
+         // A field of a role that some points lack.
          .nullable = leaf.presence >= 0 && is_varied(inputs, leaf.presence),
          .sampled = std::ranges::find(inputs.sampled_leaves, i) != inputs.sampled_leaves.end(),
          .source = i});

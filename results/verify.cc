@@ -174,7 +174,7 @@ class Verification {
   VerifyReport report_;
 };
 
-// The locks of all who could write, or nothing where one of them does.
+// The locks of all shards, or nothing where one of them is being written.
 std::optional<std::vector<FileHandle>> lock_all(const fs::path& run,
                                                 const std::vector<ShardManifest>& manifests) {
   std::vector<FileHandle> locks;

@@ -23,8 +23,7 @@ Shared take_shared(const std::filesystem::path& path, FileHandle& handle) {
 
 std::vector<Writer> writers_of(const std::filesystem::path& run, const std::vector<Shard>& shards) {
   std::vector<Writer> writers(shards.size(), Writer::unknown);
-  // Whoever wants a shard waits for the folder first: while we hold it, nobody can find a shard's lock
-  // taken by us.
+  // A writer takes the folder's lock before a shard's. While this one holds the folder, no other can find a shard's lock taken by it.
   FileHandle folder;
   if (take_shared(folder_lock(run), folder) != Shared::taken) return writers;
   for (std::size_t i = 0; i < shards.size(); ++i) {

@@ -1,4 +1,4 @@
-// Which shards of a run somebody is writing now, and how to be the only one who does.
+// Which shards of a run are being written now, and how to be the only writer of one.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ enum class Writer : std::uint8_t {
 // One a shard. Changes nothing, and no writer that starts meanwhile is turned away.
 std::vector<Writer> writers_of(const std::filesystem::path& run, const std::vector<Shard>& shards);
 
-// The locks of all its shards, so that nobody else writes any of them as long as these live; or that somebody does. The
-// caller holds the folder's lock.
+// The locks of all shards, so that no other process writes any of them as long as the locks live; or the mistake that one is being
+// written. The caller holds the folder's lock.
 engine::Result<std::vector<FileHandle>> lock_writers(const std::filesystem::path& run);
 
 }  // namespace results

@@ -12,7 +12,7 @@ struct PrefixExtent {
   std::uint64_t key = 0;
   std::int64_t end = 0;  // tokens from the start of the sequence
 
-  // The rest of a sequence, which nobody else has: it ends wherever the sequence does.
+  // The rest of a sequence, which no other has: it ends wherever the sequence does.
   static constexpr std::int64_t kOpen = std::int64_t{1} << 62;
   bool own() const { return end == kOpen; }
 };

@@ -44,7 +44,7 @@ double exponential(std::uint64_t seed, Stream stream, std::uint64_t n, std::uint
 // Standard normal (inverse of the distribution function, one uniform a number).
 double normal(std::uint64_t seed, Stream stream, std::uint64_t n, std::uint32_t lane = 0);
 
-// Two independent standard normals from one draw (Box and Muller), for who needs both.
+// Two independent standard normals from one draw (Box and Muller).
 std::array<double, 2> normal_pair(std::uint64_t seed, Stream stream, std::uint64_t n,
                                   std::uint32_t lane = 0);
 

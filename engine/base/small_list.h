@@ -1,6 +1,5 @@
-// A list whose first few stand inside it: where there are thousands of lists of a few each, who looks at one finds them beside
-// whatever else it looks at, and not in a line and a page of memory of their own. (Boost's small_vector is such a list; nothing else
-// here needs Boost.)
+// A list whose first few elements stand inside it. With thousands of short lists, those are found beside whatever else is looked at, and
+// not in a cache line and a page of their own. (Boost's small_vector is such a list; nothing else here needs Boost.)
 #pragma once
 
 #include <algorithm>
@@ -79,7 +78,7 @@ class SmallList {
     std::fill_n(data_, count, one);
     size_ = std::uint32_t(count);
   }
-  // Those of another list, none of which is in this one.
+  // Copies elements from elsewhere, none of which may be in this list.
   void assign(std::span<const Each> others) {
     if (others.size() > room_) grow(std::uint32_t(others.size()));
     std::copy(others.begin(), others.end(), data_);

@@ -8,7 +8,7 @@
 namespace engine {
 namespace {
 
-// Between two looks at whether somebody asked to stop: well below a millisecond.
+// Work between two looks at whether the run is to stop: well below a millisecond.
 constexpr double kWorkBetweenLooks = 1000;
 
 constexpr std::string_view kBeforeBudget = "takes more than ";

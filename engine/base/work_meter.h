@@ -16,7 +16,7 @@ constexpr double kWorkOfAStep = 16;
 
 // Thrown by a meter, and nowhere else.
 struct WorkExceeded {};  // the point took more than its budget
-struct WorkStopped {};   // somebody asked to stop; the point is not finished
+struct WorkStopped {};   // the run is to stop; the point is not finished
 
 class WorkMeter {
  public:
@@ -40,7 +40,7 @@ class WorkMeter {
 
   double budget_;
   double used_ = 0;
-  double unwatched_ = 0;  // nobody looks until this much is used
+  double unwatched_ = 0;  // the next look is when this much is used
   const std::atomic<bool>* stop_;
 };
 

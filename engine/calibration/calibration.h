@@ -31,8 +31,8 @@ struct Calibration : ProductFamilies, AttentionFamilies, PassFamilies, NetworkFa
   std::string impl;    // measured: the one implementation it is about; empty: the device's kernels
   std::string source;  // where the measurements come from
   std::string fit_error;  // the fit's own account of its error, one line
-  // Of the text it was read from, or of the former text that was put into today's words: the same values have
-  // the same points' keys.
+  // Checksum of the text that it was read from, or of the former text that was put into today's words, so that equal values give points
+  // equal keys.
   std::string checksum;
   bool reworded = false;              // the checksum is that of the former text
   std::string identity;               // checksums of all texts it was put together from

@@ -55,8 +55,8 @@ struct FittedSet : SetFacts {
   Fit fit;
 };
 
-// The sets of one family and format. Copies share them: whoever changes one gets a copy of that one first, so
-// that a copy of a calibration costs some pointers and never sees what is done to another.
+// The sets of one family and format. Copies share them until one is changed, which then gets a copy of its own. So a copy of a calibration
+// costs some pointers, and never sees what is done to another.
 template <class Fit>
 class FittedSets {
  public:

@@ -45,8 +45,8 @@ constexpr bool is_foreign(ParameterSet chosen) {
   return chosen == ParameterSet::cdna || chosen == ParameterSet::pooled;
 }
 
-// Nobody has measured whole steps of such a generation (but for a profile of ten shapes on an RTX PRO 6000): others speak
-// for it, and every time is flagged as extrapolated.
+// Generations of which no whole steps were measured (but for a profile of ten shapes on an RTX PRO 6000). Others speak for them, and every
+// time is flagged as extrapolated.
 constexpr bool is_unmeasured(ParameterSet chosen) {
   return chosen == ParameterSet::synchronous || chosen == ParameterSet::asynchronous ||
          is_foreign(chosen);

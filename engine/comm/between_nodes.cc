@@ -66,9 +66,9 @@ Ways between_ways(const BetweenFit& fit, double sent, double rate, const Start& 
   return ways;
 }
 
-// A collective that nobody measured between such nodes, put together from what was: the same inside one node, and sends
-// between two. Up and down a tree of nodes a sum takes two sends a level, another pattern one; the kernel starts once. One thing
-// comes after the other, or with many pieces the slower of node and adapters is busy but for the first one.
+// A collective that was not measured between such nodes, put together from what was: the same collective inside one node, and sends
+// between two. Up and down a tree of nodes a sum takes two sends per level, another pattern one; the kernel starts once. With few pieces
+// one part comes after the other; with many pieces the slower of node and adapters is busy all the time but for the first piece.
 CollectiveTime composed(const InsideNode& inside, double sent, double hops, const Path& path,
                         const FittedSet<BetweenFit>& sends) {
   const BetweenFit& fit = sends.fit;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kTableRanks = 8;  // of the fitted tables, on one node
 
-// A device that is alone on its node has nobody to send to there.
+// A device that is alone on its node has no other to send to there.
 constexpr double kNothingTravels = std::numeric_limits<double>::infinity();
 
 double overlapped(double a, double b, double p) {
@@ -268,7 +268,7 @@ CollectiveTime exchange_time(const ExpertExchange& op, const Fabric& fabric, con
                              const Calibration* calibration) {
   if (op.ranks <= 1) return {};
   if (op.kernels == ExpertExchange::Kernels::gathered) {
-    // Everybody gets the same, whoever's experts are popular.
+    // Every device gets the same, whichever experts are popular.
     if (op.receiver == ExpertExchange::Receiver::excess) return {};
     return collective_time(gathered_call(op), fabric, device, calibration);
   }

@@ -18,7 +18,7 @@ struct SendWay {
   bool possible() const { return link.bandwidth.value > 0; }
 };
 
-// The link over which each of so many devices of a cluster sends and receives.
+// The link over which each of `devices` devices of a cluster sends and receives.
 SendWay way_among(const Fabric& fabric, double devices);
 
 struct Sends {

@@ -17,7 +17,7 @@ struct TokenRates {
   TokensPerSecond both, prompt, output;
 };
 
-// NaN where the rent is zero, which means that nobody stated one, and where there are no such tokens.
+// NaN where no rent is stated, which is a rent of zero, and where there are no such tokens.
 TokenPrices token_prices(DollarsPerSecond rent, const TokenRates& rates);
 
 }  // namespace engine

@@ -78,7 +78,7 @@ struct Device {
           "calibration measured on the device this one was made from; it holds, rescaled and less "
           "certain, where fields were altered since; empty: none",
           a_label);
-    visit("vendor", self.vendor, "who makes it; no figure depends on it", a_label);
+    visit("vendor", self.vendor, "its maker; no figure depends on it", a_label);
     visit(
         "architecture", self.architecture,
         "generation of the processor, which decides whose measured kernels speak for it: Ampere, "

@@ -32,7 +32,7 @@ Seconds launching_time(const StepWork& step, const HostSettings& host) {
   return host.launch_cost * step.launches + host.layer_cost * step.layers;
 }
 
-// What graphs were captured for so many of.
+// The number by which captured graphs are chosen: sequences or tokens.
 std::int64_t counted(DecodeSize size, const HostSettings& host) {
   return host.graph_sizes == GraphSizes::tokens ? size.tokens() : size.sequences;
 }

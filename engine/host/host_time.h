@@ -9,7 +9,7 @@
 
 namespace engine {
 
-// Sequences that decode in a step, with so many tokens each.
+// Sequences that decode in a step, and the tokens that each has in it.
 struct DecodeSize {
   std::int64_t sequences = 0;
   std::int64_t queries = 1;

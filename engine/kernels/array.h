@@ -19,11 +19,11 @@ struct ArrayCall {
   Bytes memory;  // between buffer and memory
   Bytes cold;    // of that: in any case
 
-  // Another call after this one, so many times.
+  // Adds another call that follows this one `times` times.
   void add(const ArrayCall& other, double times = 1);
 };
 
-// Of one call; nothing: the grids do not do it (passes, copies, adapters).
+// What one call takes on a grid; nothing where grids do not do it (passes, copies, adapters).
 std::optional<ArrayCall> array_call(const Op& op, const Device& device);
 
 // Grids, buffer and memory work at the same time.

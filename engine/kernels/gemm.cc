@@ -37,8 +37,8 @@ const FittedSet<GemmFit>* gemm_set(const Product& gemm, const Calibration& calib
   const GemmFormat format = gemm_format(gemm.weights, gemm.activations, gemm.group);
   const auto* set = find_set(sets_of(format), chosen);
   if (format != GemmFormat::int8 || is_own(sets_of(format), set)) return set;
-  // Of a generation whose integer products nobody measured, those in the other format of eight bits say more than integer ones
-  // of another generation.
+  // Where a generation's integer products were not measured, its products in the other format of eight bits say more than integer ones of
+  // another generation.
   const auto* other = sets_of(GemmFormat::fp8).find(chosen);
   return sets_of(format).find(chosen) == nullptr && other != nullptr ? other : set;
 }
@@ -223,8 +223,8 @@ Coordinates grouped_gemm_coordinates(const GroupedGemm& gemm) {
   return coordinates(gemm.rows / gemm.touched, gemm.n, gemm.k, gemm.touched, 0);
 }
 
-// Hopper's matrix units sum fp8 products up in fewer than 32 bits; whoever wants all of them moves sums to other registers
-// every few steps. On an H200 that takes 1.06 times as long (train_kernels.csv: weights against weights_fast, median of 21
+// Hopper's matrix units sum fp8 products up in fewer than 32 bits. A kernel that keeps 32 moves sums to other registers every few steps. On
+// an H200 that takes 1.06 times as long (train_kernels.csv: weights against weights_fast, median of 21
 // shapes, 1.02 to 1.10). Later generations sum in 32 bits anyway.
 void sum_precisely(const Device& device, Dtype format, KernelTime& time) {
   constexpr double longer = 0.06;

@@ -23,8 +23,8 @@ struct GemmShape {
 FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const GemmFit& fit,
                    double floor);
 
-// What arithmetic on the matrix units takes in large products: whole tiles of the largest kind, so many that nothing else counts,
-// at the clock that lasts. In microseconds; `peak` in FLOP a microsecond.
+// Microseconds of arithmetic on the matrix units in large products: whole tiles of the largest kind, so many that nothing else counts, at
+// the clock that the device sustains. `peak` in FLOP per microsecond.
 double steady_time(double flops, double peak, const DeviceRates& device, const GemmFit& fit);
 
 }  // namespace engine

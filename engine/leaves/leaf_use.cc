@@ -38,7 +38,7 @@ std::string beside(const Leaf& leaf, std::string_view path) {
   return table.find_leaf(there) >= 0 || table.find_section(there) >= 0 ? there : std::string(path);
 }
 
-// Of the leaf's deployment, where that is not the main one.
+// A path in the leaf's own deployment, where that is not the main one.
 std::string path_for(const Leaf& leaf, std::string_view path) {
   return leaf.of_main >= 0 ? beside(leaf, path) : std::string(path);
 }

@@ -29,7 +29,7 @@ double kept_share(const ModelShard& shard, const Mixer& mixer) {
   return 1 / std::min(parts, shard.model->is_mla() ? 1 : double(shard.kv_heads));
 }
 
-// Of the routed experts' weights, those that lie in memory over those there are.
+// Weights of routed experts as they lie in memory, with zeros that fill up tiles, over the model's own.
 double filled_up(const ModelShard& shard) {
   const ExpertWidths own{shard.model->hidden, shard.expert_intermediate};
   if (!marlin_runs(shard.four_bit_experts, shard.quant.weights, shard.quant.activations)) return 1;

@@ -31,9 +31,10 @@ class KeyTable {
   void erase(std::uint64_t key) {
     const std::size_t mask = entries_.size() - 1;
     std::size_t hole = home_of(key);
-    while (entries_[hole].key != key) hole = (hole + 1) & mask;  // nobody is missing on the way
+    while (entries_[hole].key != key)
+      hole = (hole + 1) & mask;  // there is no empty place on the way
     --count_;
-    // Entries behind the hole may have been pushed there by the one that is gone: who belongs no further back fills it.
+    // Entries behind the hole may stand there only because its place was taken. The first that belongs no further back fills it.
     for (std::size_t place = (hole + 1) & mask; entries_[place].index >= 0;
          place = (place + 1) & mask) {
       const std::size_t pushed = place - home_of(entries_[place].key);
@@ -57,7 +58,7 @@ class KeyTable {
 
   struct Entry {
     std::uint64_t key = 0;
-    std::int32_t index = -1;  // -1: nobody
+    std::int32_t index = -1;  // -1: the place is empty
   };
   std::size_t home_of(std::uint64_t key) const {
     return std::size_t(key * 0x9e3779b97f4a7c15ull >> 20) & (entries_.size() - 1);

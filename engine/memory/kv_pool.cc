@@ -192,7 +192,7 @@ void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, Sh
     const bool goes_on = !in_part && end < prefix.back().end;
     const Reached reached{index, start, end, goes_on, known && extent.blocks >= computed};
     const bool keeps = state_blocks_ > 0 && how.has_states && wants_state(prefix, i, reached);
-    // Somebody computed as much meanwhile: their copy stays theirs, and ours private.
+    // Another request has computed as much meanwhile: its copy is the shared one, and this one stays private.
     if (reached.known) {
       if (keeps) keep_state(reached, holding);
       continue;

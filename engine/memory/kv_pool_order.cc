@@ -1,7 +1,7 @@
 // Which blocks of a KV pool are taken first: the queue of free blocks by age.
 //
-// Whoever uses a block uses all before it in its sequence, and lets go of them after it. So of an extent, as of a sequence, what is
-// further from the start is older, and is given up before.
+// A request that uses a block uses all blocks before it in its sequence, and lets go of those after it. So within an extent, as within a
+// sequence, blocks further from the start are older, and are given up first.
 #include <algorithm>
 #include <limits>
 

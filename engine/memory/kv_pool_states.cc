@@ -1,10 +1,10 @@
-// States of models with scans in the cache. A state stands for all tokens before one place, so a request can go on only where
-// one was kept. One is kept at the last block boundary before the end of an extent, where a prompt or an answer ends or where
-// prompts part: the request that parts from others computes it on its way. Engines with radix trees do that (SGLang's
-// MambaRadixCache); those that keep a state at every boundary fill their memory with states that nobody asks for.
+// States of models with scans in the cache. A state stands for all tokens before one place, so a request can go on only where one was
+// kept. A state is kept at the last block boundary before the end of an extent: where a prompt or an answer ends, or where prompts begin
+// to differ, in which case the request that differs computes it on its way. Engines with radix trees do that (SGLang's MambaRadixCache);
+// engines that keep a state at every boundary fill their memory with states that are never asked for.
 //
-// Whoever goes on from a state has a copy, its own one, so nobody holds those in the cache. They take the room of blocks and are
-// given up before the blocks of their extent.
+// A request that goes on from a state has a copy of its own, so no request holds the states in the cache. They take the room of blocks,
+// and are given up before the blocks of their extent.
 #include <algorithm>
 
 #include "engine/memory/kv_pool.h"

@@ -62,7 +62,7 @@ class PrefixHolders {
     };
     std::size_t last = 0;
     while (last < prefix.size() && (last == 0 || prefix[last - 1].end < most_tokens)) ++last;
-    // From the end: whoever holds a later extent holds more, if it holds those before.
+    // From the end, since a replica that holds a later extent holds more, if it holds those before it.
     for (; last > 0; --last) {
       const PrefixExtent& extent = prefix[last - 1];
       if (!better(tokens_in(extent.end / block_size), kLowest)) break;
@@ -79,10 +79,10 @@ class PrefixHolders {
         const bool promising = better(bound, cache);
         const Most found{cache, promising ? held(cache) : 0};
         if (promising && better(found.tokens, found.cache)) best = found;
-        // Of those that hold as much of the extent, nobody after this one can be better.
+        // Of replicas that hold as much of the extent, none after this one can be better.
         if (promising && found.tokens < bound) continue;
         from = place_of(blocks, kHighest);
-        // Those that stand behind them hold less.
+        // Replicas further back in the list hold less of it.
         if (most_with(blocks - 1) < best.tokens) break;
       }
     }
@@ -103,7 +103,7 @@ class PrefixHolders {
   static std::int64_t blocks_at(Place place) { return std::int64_t(kMostBlocks - (place >> 32)); }
   static std::int32_t cache_at(Place place) { return std::int32_t(std::uint32_t(place)); }
 
-  // Who holds some of an extent: mostly one, who stands here; all of them in a list where there are or were several.
+  // The replicas that hold some of an extent. Mostly there is one, which stands here; where there are or were several, all are in a list.
   struct HeldExtent {
     Place only = kNobody;
     std::unique_ptr<SortedNumbers> several;

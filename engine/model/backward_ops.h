@@ -9,8 +9,8 @@ namespace engine {
 // one computes the scores again, which is this part of them.
 constexpr double kAttentionBackward = 2.5, kScoresAgain = 0.2;
 
-// Appends what the operations of `forward` need for their gradients, last operation first: for those of what came in, and
-// for those of weights, which may wait. Sampling has none, and neither have decodes: nobody trains on them.
+// Appends what the operations of `forward` need for their gradients, last operation first: to `inputs` for gradients of what came in, and
+// to `weights` for gradients of weights, which may wait. Sampling and decodes have none, since models are not trained on them.
 void backward_ops(const OpList& forward, NarrowTurn turn, OpList& inputs, OpList& weights);
 
 // Bytes of a plain pass that takes as long as to turn a narrow value round, by itself or as it is cast.

@@ -17,13 +17,13 @@ struct BatchShape {
   std::int64_t decode_queries = 1;  // new tokens of each: more than one where some are verified
   double decode_kv_tokens = 0;      // keys the first of them attends to, summed over sequences
   double decode_window_kv_tokens = 0;
-  double decode_longest =
-      0;                     // keys of the longest of them; where less than the mean: all are alike
-  std::int64_t sampled = 0;  // tokens whose successor is chosen in this step
-  std::int64_t padding = 0;  // rows added to reach a captured batch size
+  // Keys of the longest of them; where less than the mean: all are alike.
+  double decode_longest = 0;
+  std::int64_t sampled = 0;   // tokens whose successor is chosen in this step
+  std::int64_t padding = 0;   // rows added to reach a captured batch size
   std::int64_t adapters = 0;  // different low-rank adapters among the sequences; 0: none has one
-  std::int64_t expert_tokens =
-      0;  // that meet at shared experts, of all replicas; 0: each of them brings as many as this one
+  // That meet at shared experts, of all replicas; 0: each of them brings as many as this one.
+  std::int64_t expert_tokens = 0;
 
   std::int64_t decode_tokens() const { return decode_sequences * decode_queries; }
   std::int64_t tokens() const { return prefill_tokens + decode_tokens(); }
@@ -56,7 +56,7 @@ constexpr void add_prefill(BatchShape& batch, std::int64_t sequences, std::int64
   batch.prefill_window_kv_tokens += count * kept;
 }
 
-// Adds `sequences` of so many tokens, each of which attends to all others of its own: images.
+// Adds `sequences` images of so many tokens, each of which attends to all tokens of its image.
 constexpr void add_images(BatchShape& batch, std::int64_t sequences, std::int64_t tokens) {
   const double all = double(sequences) * double(tokens);
   batch.prefill_sequences += sequences;

@@ -58,7 +58,7 @@ std::optional<std::string> sharing_problem(const Parallelism& parallel) {
 // law. They end at 16384 tokens: favourites do not grow with all that is sent to them.
 double largest_load(const Moe& op) { return std::clamp(0.8 * op.tokens, 1.1, 0.8 * 16384); }
 
-// The largest of so many normal values, on average: within 4% from two values on.
+// The largest of so many independent normal values, on average; within 4% from two values on.
 double largest_of(double values) {
   return std::max(0.0, std::sqrt(2 * std::log(std::max(values, 1.0))) - 0.6);
 }

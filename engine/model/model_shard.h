@@ -49,16 +49,16 @@ struct ModelShard {
   bool joined_attention = false;  // prompts and decodes of a step in one kernel, that for prompts
   bool overlapped_attention = false;  // in two kernels at the same time
   AllReduce all_reduce = AllReduce::custom;
-  bool two_halves =
-      false;  // one half of the tokens computes while the experts of the other exchange
+  // One half of the tokens computes while the experts of the other exchange.
+  bool two_halves = false;
   ContextSharing shared_prompts;  // devices that read a prompt together
-  // Training: attention's kernels take so many times as long as the fastest ones of the GPU.
+  // Training: how many times longer attention's kernels take than the fastest ones of the GPU.
   float attention_slower = 1;
   float attention_backward_slower = 1;
   NarrowTurn narrow_turn = NarrowTurn::apart;
   bool even_parts = false;  // of decodes: a long one is split into no more parts than others
 
-  // Of the adapters that a batch brings.
+  // Rank of the adapters that a batch brings.
   std::int64_t lora_rank = 16;
   LoraTargets lora_targets = LoraTargets::all;
 

@@ -31,7 +31,7 @@ struct MoeSpec {
   std::int64_t groups = 1;
   std::int64_t top_groups = 1;
   double skew = 1;  // trained routers have favourites: runs of three models fit 0.8 to 1.2
-  // Nobody publishes it: 0.1 leaves the fullest of 32 devices of eight experts with a tenth more than the mean.
+  // No published figure is known. With 0.1, the fullest of 32 devices of eight experts has a tenth more than the mean.
   double drift = 0;
 
   template <class Self, class Visit>
@@ -258,10 +258,10 @@ LayerCounts layer_counts(const ModelSpec& model);
 // Parameters of the whole model, by part; what a datasheet calls its size.
 struct ParameterCounts {
   double attention = 0;  // all layers
-  double dense_mlp =
-      0;               // all dense layers, shared experts and routers of mixtures, modulation; all
-                       // weights of a convolutional network
-  double experts = 0;  // all routed experts
+  // All dense layers, shared experts and routers of mixtures, modulation; all.
+  double dense_mlp = 0;
+  // weights of a convolutional network
+  double experts = 0;    // all routed experts
   double embedding = 0;  // input embedding, and positions where they are learned
   double output = 0;     // output projection; 0 when tied
   double norms = 0;
@@ -269,7 +269,7 @@ struct ParameterCounts {
 };
 ParameterCounts parameter_counts(const ModelSpec& model);
 
-// Of one mixture, beside its routed experts: the router, and the share of what every token visits that has this width.
+// Parameters of one mixture beside its routed experts: the router, and experts of this width that every token visits.
 double shared_parameters(const ModelSpec& model, std::int64_t shared_intermediate);
 
 // Parameters one token meets.

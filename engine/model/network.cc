@@ -117,7 +117,7 @@ Wrong read_words(std::string_view text, Said& said) {
   return std::nullopt;
 }
 
-// Of a network's input, which no layer before it says.
+// The first mistake in what is said of a layer. Of the first layer's input no layer before it says anything.
 Wrong first_mistake(const Said& said, const NetworkLayer* before) {
   const bool flat = said.kind == "linear";
   if (before != nullptr || (said.from > 0 && (flat || said.side > 0))) return std::nullopt;

@@ -35,7 +35,7 @@ struct NetworkLayer {
   double values_out() const { return out_pixels() * double(out); }
   // Values that one value of the output is a sum of; of a pool: that it is chosen from.
   double summed() const;
-  // Of one layer: weights, and what stands beside them, a scale and a shift of each channel's norm, or a bias.
+  // Parameters of one layer: its weights; and beside them a scale and a shift of each channel's norm, or a bias.
   double weights() const;
   double offsets() const;
 };

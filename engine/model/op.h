@@ -80,8 +80,8 @@ struct Moe {
   // a power law of exponent `skew`; 0: all experts alike.
   bool balanced = false;
   double skew = 0;
-  double drift =
-      0;  // deviation of an expert's load from the one that second copies were placed for
+  // Deviation of an expert's load from the one that second copies were placed for.
+  double drift = 0;
   Dtype weights = Dtype::bf16;
   Dtype activations = Dtype::bf16;
   std::int64_t group = 128;
@@ -114,7 +114,7 @@ struct AttentionPrefill {
   std::int64_t window = 0;  // most keys a query sees; 0: all. kv_tokens are counted with it
   std::int64_t latent = 0;  // width of the cached latent that new keys are written as; 0: none
   bool backward = false;    // its gradients: pairs count five products instead of two
-  // Kernels of an earlier generation take so many times as long as the fastest ones, forward and backward.
+  // How many times longer kernels of an earlier generation take than the fastest ones, forward and backward.
   float slower = 1;
   float backward_slower = 1;
   // Decodes that ride along in a kernel for prompts: each head of each has a tile to itself.
@@ -164,9 +164,9 @@ struct Elementwise {
   double resident_bytes = 0;  // activations, which the kernel before left in the cache if they fit
   double cold_bytes = 0;      // from or to memory in any case
   double flops = 0;
-  double backward =
-      1.5;  // bytes of its backward pass over its own: it reads what this one read and the gradient of
-            // what it wrote, and writes the gradient of the former
+  // Bytes of its backward pass over its own: it reads what this one read and the gradient of.
+  double backward = 1.5;
+  // what it wrote, and writes the gradient of the former
 
   bool operator==(const Elementwise&) const = default;
 };
@@ -214,8 +214,8 @@ struct Collective {
   std::int64_t ranks = 1;
   std::int64_t stride = 1;  // distance between neighbouring ranks in the device order
   Library library = Library::fastest;
-  std::int64_t per_node =
-      0;  // ranks that share a node; 0: as many as its size and the stride allow
+  // Ranks that share a node; 0: as many as its size and the stride allow.
+  std::int64_t per_node = 0;
   // Of an all-to-all of unequal messages: what the device that gets most gets, over the mean of all, which `bytes` is.
   double fullest = 1;
 
@@ -243,7 +243,7 @@ struct ExpertExchange {
   double skew = 0;              // exponent by which tokens favour experts, as above
   double drift = 0;             // as above
   std::int64_t groups = 1;      // that the experts are divided into
-  std::int64_t top_groups = 1;  // of these, a token's experts lie in at most so many
+  std::int64_t top_groups = 1;  // the most of these groups in which a token's experts may lie
   std::int64_t ranks = 1;
   double value_bytes = 2;  // of one number on the way
   Kernels kernels = Kernels::fastest;

@@ -9,20 +9,20 @@ namespace engine {
 // Activations between kernels are kept in 16 bits; only matrix inputs may be narrower.
 inline constexpr double kActivationBytes = 2;
 
-// Backward passes of training take as long as so many times the bytes of forward ones, at the rate of those: what they read and
-// write, and at which pace (compiled layers of 1 and 8 billion weights on an H200, kernel by kernel:
+// Backward passes of training, as multiples of the forward pass's bytes at the forward pass's rate. They say what is read and written, and
+// at which pace (compiled layers of 1 and 8 billion weights on an H200, kernel by kernel:
 // specs/calibration/h200-sxm/train_step_kernels.csv.gz).
-// Of a norm: four transfers for its input's gradient and two for its weight's, which are sums over rows, slower than plain passes.
+// Norm: four transfers for its input's gradient and two for its weight's, which are sums over rows, slower than plain passes.
 inline constexpr double kNormBackward = 2.15;
-// Of norms of heads, whose weights are few: sums over so many rows have little to share out (Transformer Engine on an H200, 8 to 11
-// times the forward pass of 36 to 68 heads, specs/calibration/h200-sxm/megatron_kernels.csv.gz).
+// Norm of heads, whose weights are few, so that sums over many rows are hard to divide (Transformer Engine on an H200, 8 to 11 times the
+// forward pass of 36 to 68 heads, specs/calibration/h200-sxm/megatron_kernels.csv.gz).
 inline constexpr double kHeadNormBackward = 9;
-// Of the norm after a scan: sums over rows for each of its groups (Triton on an H200, 2.4 to 4.6 times the forward pass,
+// Norm after a scan: sums over rows for each of its groups (Triton on an H200, 2.4 to 4.6 times the forward pass,
 // scans.csv and megatron_kernels.csv.gz).
 inline constexpr double kScanNormBackward = 4;
-// Of a gated activation: five transfers at half the rate, since two gradients are written as one tensor.
+// Gated activation: five transfers at half the rate, since two gradients are written as one tensor.
 inline constexpr double kGatedBackward = 3.2;
-// Of a rotation: gradients of queries, keys and values are joined into one tensor of another order, at a third of the rate.
+// Rotation: gradients of queries, keys and values are joined into one tensor of another order, at a third of the rate.
 inline constexpr double kRopeBackward = 3.2;
 // Of an embedding: tokens are sorted, and their gradients are summed in parts, in 32 bits.
 inline constexpr double kEmbeddingBackward = 16;

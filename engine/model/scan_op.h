@@ -29,7 +29,7 @@ struct ScanPace {
   double chunk;  // tokens of a prompt that are handled as matrix products
   // Prompts: several kernels with small products between them reach so much of the peak,
   double of_peak;
-  double prompt_kernels;  // take as long as so many of the smallest kernels before they work,
+  double prompt_kernels;  // time before they work, counted in smallest kernels
   double chunk_cycles;    // and carry the state from one chunk to the next, one after the other,
   double beside_chunks;   // which is so much of their arithmetic.
   // Single tokens read and write their states.

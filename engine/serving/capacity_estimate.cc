@@ -48,7 +48,7 @@ CapacityEstimate capacity_estimate(const PoolSetup& pool, const TypicalWork& wor
   add_decode(decode, whole(estimate.batch), whole(work.prompt + work.output / 2), window);
   decode.adapters = adapters(estimate.batch, work.answers);
   const std::int64_t middle = whole(work.prompt + work.output / 2);
-  // Seconds a token of one sequence takes with so many proposals, while other batches are in other stages.
+  // Seconds per token of one sequence with so many proposals, while other batches are in the other stages.
   const auto token_seconds = [&](std::int64_t queries, const DraftStep* draft, double made) {
     BatchShape verified = decode;
     verified.decode_queries = queries;

@@ -22,7 +22,7 @@ Replica::Elsewhere ServingSim::at_writer(std::size_t writer, std::int64_t unread
                                    problem_->pools[last.pool].settings.admission.shed_late};
   if (!last.carry.tells_first_token) return elsewhere;
   elsewhere.entry = replicas_[writer].entry_wait(unread);
-  // Those under way share the adapters with it: it takes as many times as long.
+  // Transfers that are under way share the adapters with it, so it takes as many times longer.
   const Carry::Load load = last.carry.of(double(request_.prompt));
   const double sharing = double(1 + transfers_.under_way(writer));
   elsewhere.carrying = std::max(sharing * std::max(load.sent, load.received),
@@ -35,7 +35,7 @@ Replica::Elsewhere ServingSim::at_writer(std::size_t writer, std::int64_t unread
 bool ServingSim::sheds_reading(std::size_t reader, std::size_t writer) {
   // Its own blocks are among those under way.
   Replica::Elsewhere elsewhere = at_writer(writer, -1);
-  elsewhere.sheds_late = false;  // who writes has had its say
+  elsewhere.sheds_late = false;  // the replica that writes has already let it pass
   if (encoders_.any()) elsewhere.images = encoders_.would_be_there(now_) - now_;
   return replicas_[reader].sheds(request_, now_, elsewhere);
 }
@@ -43,7 +43,7 @@ bool ServingSim::sheds_reading(std::size_t reader, std::size_t writer) {
 bool ServingSim::sheds(std::size_t replica, bool writes_it) {
   const double now = std::max(now_, request_.arrival);
   Replica::Elsewhere elsewhere;
-  // An answer of one token is written by who reads.
+  // An answer of one token is written by the replica that reads the prompt.
   if (stages().size() > 1 && !writes_it && request_.output * request_.samples > 1) {
     Pool& readers = pools_[stages()[0].pool];
     Pool& writers = pools_[stages().back().pool];

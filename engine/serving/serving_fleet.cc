@@ -39,14 +39,14 @@ std::int64_t ServingSim::held_for(std::size_t pool) const {
   return held;
 }
 
-// Nobody takes requests: where the fleet follows the load, a request starts a replica.
+// No replica takes requests. Where the fleet follows the load, a request that comes starts one.
 void ServingSim::wake(Pool& pool) {
   if (pool.scaler.open() > 0 || !pool.scaler.wake(now_)) return;
   takers_changed(pool);
   find_interruptions();
 }
 
-// Whoever waited for somebody to take them.
+// Sends the requests that waited until a replica takes them.
 void ServingSim::send_held(RequestSource& source) {
   std::vector<Sequence> held;
   held.swap(held_);
@@ -64,7 +64,7 @@ void ServingSim::send_held(RequestSource& source) {
   }
 }
 
-// Routers see who takes requests from now on; those no longer wanted go off when they are empty.
+// Tells routers which replicas take requests from now on. Replicas that are no longer wanted go off when they are empty.
 void ServingSim::takers_changed(Pool& pool) {
   for (std::size_t i = 0; i < pool.count; ++i) {
     if (!pool.scaler.takes(i)) {
@@ -157,7 +157,7 @@ void ServingSim::rest(std::size_t index, bool ran, RequestSource& source) {
   find_interruptions();  // its repair
 }
 
-// A replica that has come to rest after its failure: everybody in it goes on elsewhere, or is given up.
+// A replica has come to rest after its failure: each of its sequences goes on elsewhere, or is given up.
 void ServingSim::abandon(std::size_t index, RequestSource& source) {
   Pool& pool = pools_[pool_of_[index]];
   const std::size_t size = pool.scaler.unit(), unit = (index - pool.first) / size;
@@ -231,7 +231,7 @@ void ServingSim::try_again(std::size_t index, Sequence& sequence, RequestSource&
   send(sequence, Sent::after_failure, source);
 }
 
-// Whoever expects the KV of a sequence that was read here gets none.
+// Tells the replica that expects the KV of a sequence that was read here that it will not come.
 void ServingSim::call_back(std::size_t index, std::int32_t slot, Sequence& sequence) {
   if (sequence.to_replica < 0) {
     hold_back_no_more(index, slot);
@@ -250,7 +250,7 @@ void ServingSim::hold_back_no_more(std::size_t index, std::int32_t slot) {
                 [&](const HeldBack& one) { return one.replica == index && one.slot == slot; });
 }
 
-// Who reads the prompt does so to its end: nobody takes it out of the steps that it is part of.
+// A replica that is reading the prompt reads it to its end: it is not taken out of the steps that it is part of.
 void ServingSim::move_reservation(std::size_t index, const Replica::Stranded& stranded,
                                   RequestSource& source) {
   const Sequence& sequence = stranded.sequence;
@@ -276,8 +276,8 @@ void ServingSim::take_back_first_token(Sequence& sequence) const {
   if (stages().back().carry.tells_first_token) --sequence.generated;
 }
 
-// To the pool that reads prompts, from the start or after what it has written, or first to who sets blocks aside. Who writes reads itself
-// what no reader has room for: an answer that was begun, or a prompt of which it had the most.
+// Sends a sequence to the pool that reads prompts, from its start or after what it has written, or first to the replica that sets blocks
+// aside. The pool that writes reads itself what no reader has room for: an answer that was begun, or a prompt that it mostly had.
 void ServingSim::send(const Sequence& sequence, Sent sent, RequestSource& source) {
   const std::size_t stage = entry_stage(sequence);
   Pool& pool = pools_[stages()[stage].pool];
@@ -312,11 +312,11 @@ void ServingSim::send(const Sequence& sequence, Sent sent, RequestSource& source
 }
 
 void ServingSim::hold(Pool& pool, RequestSource& source) {
-  // How long a repair takes nobody knows: who waits for one is judged when it is over.
+  // How long a repair takes is not known, so requests that wait for one are judged when it is over.
   const double opens = pool.scaler.opens();
   const double wait = opens < kNever ? std::max(0.0, opens - request_.arrival) : 0;
   if (sheds_ && replicas_[pool.first].sheds_after(wait, request_, reading())) {
-    ++pool.routed;  // it came all the same, and who was started for it stays on
+    ++pool.routed;  // it counts as having come, so that the replica that was started for it stays on
     return turn_away(RequestEnd::shed, pool.first, source);
   }
   Sequence sequence;

@@ -55,7 +55,7 @@ void ServingSim::reserve(RequestSource& source) {
   expect(target, passed_on_, -1, -1);
 }
 
-// Blocks have been set aside in `slot` of a replica: somebody reads the prompt.
+// Blocks have been set aside in `slot` of a replica: sends the request to a replica that reads its prompt.
 void ServingSim::dispatch(std::size_t index, std::int32_t slot, RequestSource& source) {
   Pool& readers = pools_[stages()[0].pool];
   wake(readers);
@@ -72,7 +72,7 @@ void ServingSim::dispatch(std::size_t index, std::int32_t slot, RequestSource& s
   passed_on_.kv.forget();
   ask_for(reserved);
   const std::size_t reader = route(0, request_, now_);
-  // Nobody is turned away after a failure.
+  // A request that goes on after a failure is not turned away.
   if (sheds_ && reserved.attempts == 1 && sheds_reading(reader, index)) {
     expect_no_more(index, slot);
     return turn_away(RequestEnd::shed, reader, source);
@@ -135,7 +135,7 @@ void ServingSim::ship(std::size_t index, std::int32_t slot) {
   }
 }
 
-// Whoever is about to leave a replica's queue may have KV below the cache.
+// Requests that are about to leave a replica's queue may have KV in tiers below the cache.
 void ServingSim::load_from_below(std::size_t index) {
   Replica& replica = replicas_[index];
   if (!replica.has_tiers()) return;

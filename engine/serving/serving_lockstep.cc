@@ -51,7 +51,7 @@ void ServingSim::advance_group(LockstepGroup& group, double next_event, RequestS
   const bool told = end_together(group, source);
   const bool plans = !ended || (!told && next_event > now_ + kSameMoment);
   for (const std::size_t index : going_on_) {
-    // Who comes at this moment comes first, and what another replica that failed had may have come.
+    // Only where nothing else may come at this moment, such as sequences of a replica that failed: those come first.
     if (plans && replicas_[index].only_goes_on()) {
       charge(kWorkOfAnEvent);
       replicas_[index].go_on(group.until());
@@ -63,7 +63,7 @@ void ServingSim::advance_group(LockstepGroup& group, double next_event, RequestS
   note_group(group);
 }
 
-// True where a client was told. Whose sequences only decode on is listed: as a rule nobody has to look at it.
+// True where a client was told. Members whose sequences only decode on are listed apart, since most need no further look.
 bool ServingSim::end_together(LockstepGroup& group, RequestSource& source) {
   bool told = false;
   going_on_.clear();
@@ -93,7 +93,7 @@ bool ServingSim::end_member(LockstepGroup& group, std::size_t index, RequestSour
   return told;
 }
 
-// Whoever has something to plan does, and the others go on as they were.
+// Members that have something to plan do so, and the others go on as they were.
 void ServingSim::plan_together(LockstepGroup& group, RequestSource& source) {
   const double now = std::max(now_, group.until());
   planned_.clear();
@@ -108,7 +108,7 @@ void ServingSim::plan_together(LockstepGroup& group, RequestSource& source) {
       fork(i, source);
       if (compares_) weigh(i);
     }
-    // The others do not wait for who has to plan again.
+    // The others do not wait for a member that has to plan again.
     do {
       start_loads(i);
       if (loads_ && replicas_[i].expects()) fetch(i, source);

@@ -58,7 +58,7 @@ PoolConstants ServingSim::constants_of(std::size_t index) {
   if (std::ranges::any_of(from.tiers, [](const TierSetup& tier) { return tier.blocks > 0; })) {
     common.seconds_to_read_a_token = pool.table.prompt_token_seconds();
   }
-  // Who sheds before there is room asks how fast the others read.
+  // A pool that sheds requests before it has room for them has to know how fast the others read.
   const bool sheds_late = std::ranges::any_of(
       problem_->pools, [](const PoolSetup& any) { return any.settings.admission.shed_late; });
   if (sheds_late || settings.ordering == Ordering::slo) {

@@ -1,4 +1,4 @@
-// What is simulated: pools, the way of requests through them, the load, and what is to be written down.
+// What is simulated: pools, the stages of a request's way through them, the load, and what is to be written down.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@ class ServingSim;
 struct ServingProblem {
   std::span<const PoolSetup> pools;
   Journey journey = {};
-  Encoders::Setup encoders = {};  // that requests pass before all else
+  Encoders::Setup encoders = {};  // encode a request's images before anything else
   const Load& load;
   const Trace* trace = nullptr;
-  const Slo& slo;               // that requests are held to
-  const Slo* judged = nullptr;  // that the run is judged by, where it is another
+  const Slo& slo;               // limits that requests are held to
+  const Slo* judged = nullptr;  // limits that the run is judged by, where these are others
   LoadLevel level;
   RunPlan plan;
   RunPurpose purpose = RunPurpose::figures;
@@ -36,7 +36,7 @@ struct ServingProblem {
   std::uint64_t seed = 0;
   StepScale scale = kAsPredicted;
   bool audit = false;  // recount every sum at every step
-  // Called before every event: tests look whether the indices of the simulation tell the truth.
+  // Called before every event, so that tests can check the indices of the simulation.
   const std::function<void(const ServingSim&)>* before_event = nullptr;
   OutputSettings output;
   std::vector<RequestRow>* request_rows = nullptr;
@@ -44,11 +44,11 @@ struct ServingProblem {
   StepLog* step_log = nullptr;
 };
 
-// Those that a replayed trace names, or as many as the load says.
+// Number of tenants: those that a replayed trace names, or as many as the load says.
 std::int64_t tenants_of(const ServingProblem& problem);
 
-// What the simulation holds from the start on, in bytes: lanes with their calendars, a place for every number
-// of tokens in a step, and the clients and tenants of the load.
+// Bytes that the simulation holds from the start on: lanes with their calendars, a place for every number of tokens in a step,
+// and the clients and tenants of the load.
 double bytes_at_start(const ServingProblem& problem);
 
 // Throws where the way of requests makes no sense.

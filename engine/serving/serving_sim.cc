@@ -198,7 +198,7 @@ void ServingSim::arrive(RequestSource& source) {
   }
   std::size_t target = 0;
   const bool local = stays_local(target);
-  // An answer of one token is written by who reads.
+  // An answer of one token is written by the replica that reads the prompt.
   if (problem_->journey.pushes && !local && request_.output * request_.samples > 1) {
     return ever_fits(false) ? reserve(source) : turn_away(RequestEnd::refused, 0, source);
   }
@@ -286,7 +286,7 @@ bool ServingSim::is_short(std::size_t& replica) {
     if (expects) fetch(index, source);
     if (!replica.forking().empty()) fork(index, source);
     start_loads(index);
-    // Who waited and loads now no longer keeps others from landing.
+    // A request that waited and is loading now no longer keeps KV from landing.
     if (expects && loads_) fetch(index, source);
     replica.plan();
   }
@@ -296,8 +296,8 @@ bool ServingSim::is_short(std::size_t& replica) {
   return !(forks || departs) || (leaves_quietly_ && stats_.nothing_to_decide());
 }
 
-// Whoever is told may act at this moment: a replica that goes on with a request, or a client who asks again. Where no request comes at
-// once the turn goes on, and counts as the two that it is.
+// A replica that goes on with a request, or a client that was told, may act at this very moment. Where no request comes at once the turn
+// goes on, and counts as two events.
 [[gnu::noinline]] double ServingSim::next_after_telling(std::size_t index, double next_event,
                                                         const RequestSource& source) {
   const bool clients = stage_of(index) + 1 == stages().size();
@@ -335,7 +335,7 @@ bool ServingSim::depart(std::size_t index, RequestSource& source) {
     if (!adapters_.empty()) adapters_[index].release(sequence.adapter);
     if (sequence.output < sequence.asked || (!last && sequence.forks())) {
       hand_over(index, slot, source);
-      told = true;  // who goes on with it has its turn first
+      told = true;  // the replica that goes on with it has its turn first
       continue;
     }
     told = answer(sequence, index, source) || told;

@@ -1,4 +1,4 @@
-// Turns of a replica in which nobody comes or goes: they are taken in loops of their own.
+// Turns of a replica in which no sequence comes or goes, which are taken in loops of their own.
 #include "engine/serving/sequences/whole_moments.h"
 #include "engine/serving/serving_sim.h"
 

@@ -29,7 +29,7 @@ void ServingSim::fork(std::size_t index, const RequestSource& source) {
       outputs_.push_back(output);
     }
     replica.fork(slot, outputs_, answers, now_);
-    // Who read the prompt has written the only token of the first one.
+    // The replica that read the prompt has written the only token of the first answer.
     Sequence& first = replica.sequence(slot);
     if (first.whereabouts == Whereabouts::landed && first.generated == first.output) {
       answers_.done(first);
@@ -39,7 +39,7 @@ void ServingSim::fork(std::size_t index, const RequestSource& source) {
   replica.forking().clear();
 }
 
-// Where all adapters fit nobody waits for any.
+// Where all adapters fit, no request waits for one.
 void ServingSim::start_adapters() {
   const std::int64_t asked = problem_->load.adapters;
   const auto some = [asked](const PoolSetup& pool) {
@@ -87,8 +87,8 @@ void ServingSim::go_on(std::size_t index, std::int32_t slot, double now) {
   replica.ask_for_room(slot, now);
 }
 
-// A sequence that a replica expects. Everybody has an adapter first and blocks then: if some who have blocks waited for adapters of
-// others who wait for blocks, nobody would go on.
+// A replica expects a sequence. Every sequence gets its adapter first and blocks afterwards: if some held blocks while they waited for
+// adapters of others that wait for blocks, none would go on.
 std::int32_t ServingSim::expect(std::size_t index, const Sequence& sequence, std::int32_t from,
                                 std::int32_t from_slot) {
   const Awaited awaits = adapters_.empty() ? Awaited::nothing : Awaited::adapter;
@@ -110,8 +110,8 @@ void ServingSim::expect_no_more(std::size_t index, std::int32_t slot) {
   note(index);
 }
 
-// Requests have left: those that waited for a place for their adapter may have one now, in the order in which they came. Whose
-// adapter comes for another goes on with it, and is not held up by those before it who want others.
+// Requests have left, so waiting ones may get a place for their adapter now, in the order in which they came. A request whose adapter is
+// loaded for another one goes on as well, and is not held up by those before it that want other adapters.
 void ServingSim::find_room_for_adapters(std::size_t index) {
   AdapterCache& cache = adapters_[index];
   std::size_t left = 0;
@@ -119,7 +119,7 @@ void ServingSim::find_room_for_adapters(std::size_t index) {
     const std::int32_t slot = cache.waiting[i];
     const double ready = cache.need(replicas_[index].sequence(slot).adapter, now_);
     if (ready == AdapterCache::kNoRoom) {
-      // Nobody waits whose adapter was there before: where the first finds no place, none of them does.
+      // No waiting request has an adapter that was there before, so where the first finds no place, none of them does.
       if (i == 0) return;
       cache.waiting[left++] = slot;
       continue;
@@ -153,7 +153,7 @@ void ServingSim::start_encoders() {
   }
 }
 
-// Whoever has images asks for its adapter once they are there, as engines do that get them with the request.
+// A request with images asks for its adapter once they are encoded, as in engines that get encoded images with the request.
 void ServingSim::take_awaited(std::size_t index, std::int32_t slot) {
   const Sequence& sequence = replicas_[index].sequence(slot);
   if (sequence.awaits == Awaited::images && !adapters_.empty()) {

@@ -8,7 +8,7 @@
 namespace engine {
 namespace {
 
-// Of the memory's peak bandwidth, what kernels get at best.
+// The share of the memory's peak bandwidth that kernels get at best.
 constexpr double kBandwidthToHave = 0.9;
 
 // In streams kernels of the two take turns: one waits for most of the other's present kernel, but for no more than some

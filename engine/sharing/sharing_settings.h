@@ -14,7 +14,7 @@ namespace engine {
 enum class SharingMode : std::uint8_t {
   time_slices,  // one runs and then the other: two plain processes
   streams,      // both run at once on all multiprocessors, as the hardware mixes them
-  spatial,      // each has multiprocessors of its own; memory bandwidth is everybody's
+  spatial,      // each has multiprocessors of its own, and they share the memory's bandwidth
   mig,          // each has multiprocessors, bandwidth, cache and memory of its own
 };
 constexpr std::array<std::string_view, 4> enum_names(SharingMode) {

@@ -9,7 +9,7 @@ namespace engine {
 
 namespace {
 
-// Tokens of a sequence in one step, beyond which nobody counts.
+// The most tokens of a sequence in one step that are counted.
 constexpr std::int64_t kMostTokens = 1 << 20;
 // All paces are whole numbers of tokens in as many steps.
 constexpr std::int64_t kGrid = 60;

@@ -27,7 +27,7 @@ struct AcceptanceTable {
   std::string checksum;
 };
 
-// A tree of proposals: so many candidates for each position behind every token before it. A chain has one each.
+// A tree of proposals: behind every token it has so many candidates for the next position. A chain has one each.
 struct DraftTree {
   std::array<std::int64_t, kMostProposed> candidates;
 
@@ -56,7 +56,7 @@ Pace expected_pace(double expected, std::int64_t proposed);
 // One of several paces that follow one another: all on the same grid, and all with room for `most_proposed`.
 Pace changing_pace(double expected, std::int64_t proposed, std::int64_t most_proposed);
 
-// That at least so many positions hold, from 1 on: what draws are compared with.
+// Chances that at least 1, 2, ... positions are accepted, with which draws are compared.
 Acceptance reached(const Acceptance& acceptance);
 
 }  // namespace engine

@@ -1,4 +1,4 @@
-// Speculative decoding as knobs of the scenario: who proposes tokens, how many, and how many of them hold.
+// Speculative decoding as knobs of the scenario: what proposes tokens, how many, and how many of them are accepted.
 #pragma once
 
 #include <array>
@@ -50,7 +50,8 @@ struct Speculation {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("method", self.method, "who proposes tokens that a decode step then verifies", any_value);
+    visit("method", self.method, "what proposes the tokens that a decode step then verifies",
+          any_value);
     visit("tokens", self.tokens, "tokens proposed for each sequence in a decode step; 0: none",
           between(0, 64));
     visit("acceptance", self.acceptance,
@@ -83,8 +84,8 @@ struct Speculation {
           "draws how many of its proposals hold",
           any_value);
     visit("draft_window", self.draft_window,
-          "methods draft_model, mtp and self: the draft attends to so many of the latest tokens "
-          "and keeps no others",
+          "methods draft_model, mtp and self: number of latest tokens that the draft attends to; "
+          "it keeps no others",
           non_negative_or("none"));
     visit("draft_overhead", self.draft_overhead,
           "methods draft_model, heads, mtp and self: host time around each step of the draft "

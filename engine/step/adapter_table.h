@@ -37,7 +37,7 @@ class AdapterTable {
     ByPhase steps{};
   };
 
-  // In the order of their tokens and adapters: sums do not depend on who used the table before.
+  // Cells in the order of their tokens and adapters, so that sums do not depend on which points used the table before.
   std::vector<const Cell*> ordered() const;
 
   const StepContext* context_ = nullptr;

@@ -23,8 +23,8 @@ struct DraftLength {
   Pace pace;
   double expected = 1;  // tokens that a step makes of a sequence, on average
   DraftStep draft;
-  bool reads_late =
-      false;  // the draft reads prompts when it first proposes: whether that pays is asked
+  // The draft reads prompts when it first proposes: whether that pays is asked.
+  bool reads_late = false;
 };
 
 class DraftLengths {
@@ -39,9 +39,9 @@ class DraftLengths {
              std::span<const DraftLength> lengths);
   bool any() const { return !lengths_.empty(); }
 
-  // The length that is best for so many decodes of about such a context. It follows from these two alone, so steps of a
-  // stretch and single steps choose alike: contexts that share a sixteenth of an octave share the choice. Other batches of
-  // a pipeline, and replicas that share experts, are taken to be like this one. Clocks are chosen after it.
+  // The best length for so many decodes with about such a context. It follows from these two alone, and contexts within a sixteenth of an
+  // octave share the choice, so that a stretch and single steps choose alike. Other batches of a pipeline, and replicas that share
+  // experts, are taken to be like this one. Clocks are chosen afterwards.
   int pick(const Decodes& decodes);
   // The same for a step that also reads prompts, which is long enough for its tokens to be worth their arithmetic: the length,
   // up to that picked, whose proposals save more time of steps without prompts than they take in this one.

@@ -35,8 +35,8 @@ void product_ops(const ModelShard& shard, const DraftProducts& products, std::in
 // stage; and a draft on other devices has batches of its own in turn.
 enum class DraftPlace : std::uint8_t { last_stage, every_stage, elsewhere };
 
-// How long after a batch the next one may follow it through as many equal stages: a step takes `seconds`, of which so many
-// are `drafting`.
+// How long after a batch the next one may enter a pipeline of so many equal stages, where a step takes `seconds`, `drafting` of which are
+// the draft's.
 inline double stage_seconds(DraftPlace place, double stages, double seconds, double drafting) {
   const double verifying = (seconds - drafting) / stages;
   switch (place) {

@@ -45,7 +45,7 @@ class DraftTable {
   // Steps of all rounds but the first, counted where the mean of the main model's context is. Returns their seconds.
   double count_later_rounds(const DecodeLine& line, double steps, double context_sum,
                             double window_sum);
-  // Products and host of the proposals for so many sequences.
+  // What does not depend on context in proposing for so many sequences: products and host.
   struct Rest {
     double seconds = 0;
     StepTime once;

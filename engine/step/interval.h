@@ -15,8 +15,8 @@ struct Interval {
   Seconds high;
 };
 
-// Of the sum of the rows of a phase, or of all. Kernels of one family are off together, so their
-// deviations add up; families are off independently, so theirs add up in squares.
+// The interval of the sum of the rows of one phase, or of all. Errors of kernels of one family go together, so their deviations add up;
+// errors of different families are independent, so theirs add up in squares.
 Interval interval_of(const std::vector<KernelRow>& rows, std::optional<Phase> phase = std::nullopt);
 
 }  // namespace engine

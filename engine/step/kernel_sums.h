@@ -16,7 +16,7 @@ struct KernelSums {
     add_time(other, times);
     saved.add(other.saved, times);
   }
-  // Where nobody asks what would be saved.
+  // The same where what would be saved is not asked for.
   void add_time(const KernelSums& other, double times = 1) {
     time += other.time * times;
     launches += other.launches * times;

@@ -66,7 +66,7 @@ class KnownPrompts {
       const Kept& kept = kept_[std::size_t(place.kept)];
       return {kept.sums, {rows_.data() + kept.first_row, kept.rows}};
     }
-    // Most never come again. Only who comes a second time is kept: what they would fill is a core's cache.
+    // Most shapes never come again, and would only fill a core's cache: a shape is kept when it comes a second time.
     const bool again = place.missed == std::uint32_t(mixed);
     place.missed = std::uint32_t(mixed);
     timed_.rows.clear();
@@ -79,7 +79,7 @@ class KnownPrompts {
   static constexpr int kPlaceBits = 9;  // a quarter of a megabyte when all are taken
   static constexpr std::size_t kPlaces = std::size_t{1} << kPlaceBits;
   struct Place {
-    std::int32_t kept = -1;    // in kept_; -1: nobody
+    std::int32_t kept = -1;    // in kept_; -1: none
     std::uint32_t missed = 0;  // of the shape that was last asked for here and not known
   };
   struct Kept {
@@ -93,7 +93,7 @@ class KnownPrompts {
            std::uint64_t(shape.kv_tokens) * 0xc2b2ae3d27d4eb4full +
            std::uint64_t(shape.sequences) * 0x165667b19e3779f9ull;
   }
-  // What was just timed, instead of who stood there.
+  // Keeps what was just timed, in place of what was there.
   void keep(const Shape& shape, Place& place) {
     if (place.kept < 0) {
       place.kept = std::int32_t(kept_.size());

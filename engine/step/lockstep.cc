@@ -184,7 +184,7 @@ void StepTable::count_senders(const Senders& senders, const SharedStep& shared, 
   decodes_shared_.add(count_sent(shared, sent), times);
 }
 
-// Those that have nothing to do hold experts for the others, and wait.
+// Members that have nothing to do run their experts for the others, and wait.
 void StepTable::count_idle(const SharedStep& shared, double idle, double steps, double seconds) {
   const std::size_t decodes = std::size_t(Phase::decode);
   tokens_.use(shared.experts_at, Phase::decode, idle * steps);

@@ -1,6 +1,6 @@
-// A step that replicas which share experts take together: each has a batch of its own, their tokens meet at the experts, and
-// nobody goes on before all are done. What each does for itself is its local part; experts are as busy as all tokens make
-// them, and the exchange lasts as long as it does for the one that sends most or for the one that is sent most.
+// A step that replicas take together because they share experts. Each has a batch of its own, the tokens of all meet at the experts, and
+// none goes on before all are done. What each does for itself is its local part. Experts have the tokens of all members to work on, and
+// the exchange lasts as long as for the member that sends most, or for the one that is sent most.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@ struct MemberStep {
 struct SharedPart {
   double experts = 0;
   double exchange = 0;
-  bool halves =
-      false;  // the exchange of one half of the tokens runs beside the kernels of the other
+  // The exchange of one half of the tokens runs beside the kernels of the other.
+  bool halves = false;
 };
 
 // What the shared part adds to the kernels of a member that has so much to do beside an exchange.
@@ -47,11 +47,12 @@ inline double member_seconds(const MemberStep& own, const SharedPart& shared) {
 
 // The local part of a member that decodes on: in its first step, and what every token that its sequences make adds to it.
 struct MemberPace {
-  double busy = 0, rise = 0;           // of the device, with what the host adds
-  double least = 0;                    // by the host
-  double before = 0, before_rise = 0;  // whoever sets the pace: proposals, and lists of caches
+  double busy = 0, rise = 0;  // of the device, with what the host adds
+  double least = 0;           // by the host
+  double before = 0,
+         before_rise = 0;  // added whoever sets the pace: proposals, and lists of caches
 
-  // A step before which so many tokens were made, to which the shared part adds `shared`.
+  // Seconds of a step before which `made` tokens were made, and to which the shared part adds `shared`.
   double step(double shared, double made) const {
     return std::max(busy + shared + rise * made, least) + before + before_rise * made;
   }
@@ -79,7 +80,7 @@ struct Senders {
   double members = 0;
   double exchange = 0;    // of each, as predicted
   double shared = 0;      // what the shared part adds to their kernels,
-  double own_shared = 0;  // and would if nobody sent more
+  double own_shared = 0;  // what it would add if no member sent more than these
 };
 
 }  // namespace engine

@@ -1,12 +1,10 @@
-// Step times in nanoseconds each, from a table over token counts (TokenTable) and one over total context
-// (AttentionTable): both are filled from the kernel model where a simulation looks, and the breakdown is counted in the
-// same cells.
+// What a step takes, found in nanoseconds: a table over token counts (TokenTable) and one over total context (AttentionTable). Both are
+// filled from the kernel model where a simulation looks, and the breakdown by kernel is counted in the same cells.
 //
-// A decode step of b sequences that attend to C tokens takes, on the device, A_b plus attention that
-// is linear in C between knots; the host turns device time D into max(D + added, least). So the time
-// of a long stretch of decode steps is a sum in closed form, and what each kernel took follows from
-// the number of steps and the sum of C in each cell. Where the longest context outlasts the mean by o
-// keys, it adds T_b o; all contexts of a stretch grow alike, so that is a constant of it.
+// On the device a decode step of b sequences that attend to C tokens in all takes A_b plus attention, which is linear in C between knots.
+// The host turns device time D into max(D + added, least). So the time of a long stretch of decode steps is a sum in closed form, and
+// what each kernel took follows from the number of steps and the sum of C in each cell. Where the longest context exceeds the mean by o
+// keys, a step takes T_b o longer; all contexts of a stretch grow alike, so o is a constant of it.
 #pragma once
 
 #include <algorithm>
@@ -34,27 +32,28 @@ namespace engine {
 // Decode steps of one batch between two knots: step time as a function of what is attended to. Times
 // are plain seconds; contexts are whole numbers held as doubles.
 struct DecodeLine {
-  double fixed = 0;         // device time at no context, on this line
-  double slope = 0;         // a token attended to by layers without a window
-  double window_slope = 0;  // a token attended to by layers with one
-  double context_end = 0;   // the line holds below these
+  double fixed = 0;         // device time where this line meets a context of 0
+  double slope = 0;         // per token attended to in layers without a window
+  double window_slope = 0;  // per token attended to in layers with a window
+  // The line holds from the begins to the ends.
+  double context_end = 0;
   double window_end = 0;
-  double context_begin = 0;  // and above these
+  double context_begin = 0;
   double window_begin = 0;
-  double added = 0;
+  double added = 0;  // what the host turns device time into: max(device + added, least)
   double least = 0;
-  double listing_slope = 0;  // what the host adds for a token in the caches, whoever sets the pace
-  double overhang = 0;       // keys of the longest context beyond the mean: its time is in `fixed`
-  // No layer has a window, the host adds nothing for tokens in the caches, and nobody proposes: their slopes are 0.
+  double listing_slope = 0;  // what the host adds per token in the caches, whoever sets the pace
+  double overhang = 0;       // keys of the longest context beyond the mean; `fixed` has their time
+  // No layer has a window, the host adds nothing per token in the caches, and nothing is proposed: those slopes are 0.
   bool plain = false;
-  std::int32_t batch = 0;  // cells its steps are counted in
+  std::int32_t batch = 0;  // this and the next three: cells in which its steps are counted
   std::int32_t cell = -1;
   std::int32_t window_cell = -1;
   std::int32_t adapter_cell = -1;
   std::int32_t clock_level = -1;  // -1: at the device's own clock
-  std::int32_t length = -1;       // of proposals, among several; -1: there is one
+  std::int32_t length = -1;       // which of several lengths of proposals; -1: there is only one
   std::int64_t sequences = 0;
-  // Proposals, which are waited for before each step: they grow with what is attended to whether or not the step does.
+  // Seconds of the proposals before each step. They grow with what is attended to even where the step does not.
   double proposing = 0;
   double proposing_slope = 0;
   double proposing_window_slope = 0;
@@ -65,7 +64,7 @@ struct DecodeLine {
     std::int32_t adapter_cell = -1;
     std::int64_t adapters = 0;
     double overhang = 0;
-    double later = 0;  // attended to beyond the main model's context
+    double later = 0;  // tokens attended to beyond the main model's context
   };
   Proposal proposal;
 
@@ -75,7 +74,7 @@ struct DecodeLine {
   double step(double context, double window) const {
     return after_proposals(device(context, window) + added, context, window);
   }
-  // The same, where the device's and the host's time of a step are known.
+  // The same where the time of device and host together is known.
   double after_proposals(double busy, double context, double window) const {
     return (busy > least ? busy : least) + listing_slope * context + proposals(context, window);
   }
@@ -84,19 +83,19 @@ struct DecodeLine {
   }
 };
 
-// Of no decodes at all.
+// The line of no sequences at all.
 inline constexpr DecodeLine kNoLine;
 
-// What a line is for: `sequences` decodes that attend to `context` tokens in all, to `window` of
-// them in layers with a sliding window, and to `longest` in the longest sequence.
+// What a line is asked for: `sequences` decoding sequences that attend to `context` tokens in all, to `window` of them in layers with a
+// sliding window, and to `longest` in the longest sequence.
 struct Decodes {
   std::int64_t sequences = 1;
   double context = 0;
   double window = 0;
   double longest = 0;         // not looked at where `uneven()` is false
   std::int64_t adapters = 0;  // different low-rank adapters among them
-  int length = -1;            // that was picked for them; -1: there is nothing to pick
-  std::int64_t batches = 1;   // in the pipeline, where a length is picked; with this one
+  int length = -1;            // length of proposals that was picked for them; -1: there is only one
+  std::int64_t batches = 1;  // where a length is picked: batches in the pipeline, this one included
 };
 
 inline Decodes decodes_of(const BatchShape& batch) {
@@ -107,49 +106,49 @@ inline Decodes decodes_of(const BatchShape& batch) {
           .adapters = batch.adapters};
 }
 
-// What decode steps verify: tokens that somebody proposed.
+// What decode steps verify.
 struct Verification {
-  std::int64_t queries = 1;  // new tokens of each sequence, proposed ones and the one before them
-  double made = 1;           // of these, how many hold, on average
-  const DraftStep* draft = nullptr;  // who proposes; null: the time of that is not counted
+  std::int64_t queries = 1;  // new tokens of each sequence: proposed ones and the one before them
+  double made = 1;           // how many of these are kept, on average
+  const DraftStep* draft = nullptr;  // proposes the tokens; null: the time of that is not counted
 
   bool plain() const { return queries == 1 && draft == nullptr; }
 };
 
-// How much longer steps take than their kernels and their host say, by phase.
+// How many times longer steps take than their kernels and their host say, by phase.
 using StepScale = std::array<double, kServedPhases>;
 constexpr StepScale kAsPredicted = {1, 1, 1};
 
 class StepTable {
  public:
-  // Nothing is counted. Times stay where what they follow from is the same as before, as it is for
-  // points of a sweep that differ in load or policy; reports do not depend on it. The context outlives
-  // the use. What a scale other than `kAsPredicted` adds is reported as waiting for a neighbour.
+  // Sets all counts to zero. Times are kept where all that they follow from is the same as before, as it is for points of a sweep that
+  // differ in load or policy; reports do not depend on that. The context outlives the use. Time that a scale other than
+  // `kAsPredicted` adds is reported as waiting for a neighbour.
   void reset(const StepContext& context, const StepScale& scale = kAsPredicted,
              const Verification& verification = {}, const ClockChoice& clock = {},
              std::span<const DraftLength> lengths = {});
 
-  // Whether anybody asks what limits the steps that are counted (`saved`); until the next reset, somebody does.
+  // Whether `saved` will be asked for. It counts as asked for until this is called, and again after a reset.
   void count_savings(bool counts) { counts_savings_ = counts; }
 
-  // Where steps propose more or fewer tokens: the length that is best for these decodes, and what it is.
+  // Where the number of proposed tokens is picked by load: the length that is best for these decodes, and what it is.
   bool picks() const { return lengths_.any(); }
   int pick(const Decodes& decodes) { return lengths_.pick(decodes); }
   int pick_beside_prompts(const Decodes& decodes, int picked) {
     return lengths_.pick_beside_prompts(decodes, picked);
   }
   const DraftLength& length(int picked) const { return lengths_.at(picked); }
-  // Where steps of that length are timed and counted; -1: nothing is picked.
+  // The table in which steps of that length are timed and counted; -1: there is only one length.
   StepTable& of_length(int length) { return length < 0 ? *this : lengths_.table(length); }
-  // What proposals save in a step of these decodes, without prompts in it and with.
+  // What proposals save in a step of these decodes, without prompts in it and with some.
   const DraftLengths::Saving& saving(const Decodes& decodes) { return lengths_.saving(decodes); }
   const DraftLengths::Saving& saving_beside_prompts(const Decodes& decodes) {
     return lengths_.saving_beside_prompts(decodes);
   }
-  // Prompts that the draft reads when it is first asked to propose: counted. Returns their seconds.
+  // Counts prompts that the draft reads when it is first asked to propose, and returns the seconds that it takes.
   double read_by_draft(const BatchShape& prompts) { return lengths_.read(prompts); }
 
-  // Says all of `line` anew.
+  // Fills in all of `line`.
   void decode_line(const Decodes& decodes, DecodeLine& line) {
     if (clock_varies_ || decodes.length >= 0) {
       chosen_line(decodes, line);
@@ -157,8 +156,8 @@ class StepTable {
       own_line(decodes, line);
     }
   }
-  // The same, where `last` is what this table said last, or no line: step after step it is the same one. What follows from a cell
-  // alone the table keeps until it is reset; anything else is said in `own`.
+  // The same where `last` is the line that this table gave last, or `kNoLine`; step after step it is often the same one. Lines that
+  // follow from a cell alone are kept by the table until it is reset; others are filled into `own`.
   const DecodeLine& decode_line_again(const Decodes& decodes, const DecodeLine& last,
                                       DecodeLine& own) {
     if (last.sequences == decodes.sequences && holds(last, decodes)) return last;
@@ -166,20 +165,19 @@ class StepTable {
     decode_line(decodes, own);
     return own;
   }
-  // Unequal contexts take longer than equal ones.
+  // Whether unequal contexts take longer than equal ones.
   bool uneven() const { return attention_.uneven(); }
-  // Counts `steps` steps on a line: the sums over them of context, window and time.
+  // Counts `steps` steps on a line, given the sums over them of context, window and time.
   void count_decode(const DecodeLine& line, double steps, double context_sum, double window_sum,
                     double seconds);
 
-  // Time of a step with prompt chunks in it, and counts it. The decodes of the batch, if any, are as
-  // in a decode line.
+  // Counts a step with prompt chunks in it, and returns its time. Decodes of the batch, if any, are as in a decode line.
   double run_mixed(const BatchShape& batch, int length = -1) {
     if (length >= 0) return lengths_.table(length).run_mixed(batch);
     return verification_.plain() ? run_step(batch) : run_verification(batch);
   }
-  // Of a step of these decodes at the device's own clock, and of proposing in it; replicas that share experts all have as
-  // many.
+  // Seconds of a step of these decodes at the device's own clock, and of proposing in it. Where replicas share experts, all of them have
+  // as many decodes.
   struct StepSeconds {
     double all = 0, proposing = 0;
   };
@@ -187,27 +185,27 @@ class StepTable {
 
   // Seconds that the draft took of what was counted last.
   double drafting() const { return drafting_; }
-  // Where replicas that share experts step together (lockstep.cc): the local part of a step with this batch, which is
-  // counted but for its time. A step with prompts has its decodes as above.
+  // For replicas that share experts and step together (lockstep.cc): a member's own part of a step with this batch, which is counted but
+  // for its time.
   MemberStep own_step(const BatchShape& batch, int length = -1);
-  // What members that take steps on this line send.
+  // What members send to the experts that take steps on this line.
   Senders senders_of(const DecodeLine& line);
-  // What they share in a step: members with steps of their own, and senders, of whom it says what the shared part adds.
-  struct AtExperts {  // follows from the tokens of all
+  // What all members share in a step. Of senders it says what the shared part adds to their own.
+  struct AtExperts {  // follows from the tokens of all members
     TokenTable::Spot experts_at, fuller_at;
     KernelSums experts, fuller;
-    double fullest = 0;  // how long the exchange lasts for the device whose experts are sent most
+    double fullest = 0;  // how long the exchange takes for the device whose experts are sent most
   };
   struct SharedStep : AtExperts {
-    std::int64_t tokens = 0;  // of all
+    std::int64_t tokens = 0;  // of all members
     TokenTable::Part exchange = TokenTable::Part::exchange;
     SharedPart part;
   };
   void find_shared(std::span<const MemberStep> steps, std::span<Senders> senders,
                    SharedStep& shared);
-  // Counts the shared part: of a step of a member, which lasts `seconds` because somebody takes so long; of steps of
-  // senders, whose time is counted when they stop (`count_decode`); what they waited for others in them; and the steps of those
-  // that have nothing to do.
+  // Count the shared part: of one member's step, which lasts `seconds` because the slowest member takes so long; of steps of senders,
+  // whose time is counted when they stop (`count_decode`); the time that they waited for others; and steps of `idle` members that have
+  // nothing to do.
   void count_member(const MemberStep& own, const SharedStep& shared, double seconds);
   void count_senders(const Senders& senders, const SharedStep& shared, double steps);
   void count_wait(double seconds, int length) {
@@ -215,29 +213,28 @@ class StepTable {
   }
   void count_idle(const SharedStep& shared, double idle, double steps, double seconds);
 
-  // Device time a token of a long prompt takes, attention left out: a scale for estimates.
+  // Device time per token of a long prompt, attention left out: a scale for estimates.
   double prompt_token_seconds();
-  // Prompts that the draft reads, and nothing else: counted. Returns their seconds.
+  // Counts prompts that only the draft reads, and returns the seconds that it takes.
   double read_draft(const BatchShape& prompts) { return draft_.read(prompts); }
 
-  // Rows of everything counted, host and gaps included, by phase. Once, at the end.
+  // Rows of everything counted, host and gaps included, by phase. Called once, at the end.
   void report(std::vector<KernelRow>& rows);
-  // The same, as though no kernel ran beside another: for who adds it up (`add_sums`) and says what is hidden.
+  // The same as if no kernel ran beside another. The table that adds this up (`add_sums`) then says what is hidden.
   void report_one_by_one(std::vector<KernelRow>& rows);
   double steps(Phase phase) const { return steps_[std::size_t(phase)]; }
-  // Of all steps counted; and the mean clock in that time, as a share of the device's.
+  // Seconds of all steps counted; and the mean clock in that time, as a share of the device's own.
   double seconds() const { return seconds_[0] + seconds_[1] + seconds_[2]; }
   ClockLevels::Sums clock_sums() const;
   double clock_mean() const {
     const ClockLevels::Sums sums = clock_sums();
     return sums.seconds > 0 ? sums.clock_seconds / sums.seconds : 1;
   }
-  // Sums of the report of another table become part of this one's.
+  // Adds the sums of another table's report to this one's.
   void add_sums(const StepTable& other);
-  // What everything counted would save if one part were free, the host's included: after the report.
+  // What all that was counted would save if one part were free, the host's included. Valid after the report.
   const Savings& saved() const { return saved_; }
-  // Of all decode steps: how many sequences took part in them, and how long they took with their proposals, as far
-  // as proposals are counted; after the report.
+  // Sums over all decode steps: sequences that took part, seconds with proposals, and seconds of proposals. Valid after the report.
   struct DecodeSums {
     double sequence_steps = 0;
     double seconds = 0;
@@ -249,14 +246,13 @@ class StepTable {
   struct DecodeBatch {
     KernelSums fixed;  // kernels other than attention
     double added = 0, least = 0, gap = 0;
-    double beside =
-        0;  // of `fixed`, while an exchange may be under way, where replicas step together
+    double beside = 0;      // lockstep: seconds of `fixed` in which an exchange may be under way
     std::int64_t rows = 0;  // tokens its kernels work on, padding included
     double steps = 0;
     double kv_tokens = 0;  // in the caches of its sequences, summed over steps
   };
 
-  // Those of another context follow.
+  // Forgets all times, because those of another context follow.
   void forget_times();
   std::int32_t batch_of(std::int64_t sequences) {
     const std::size_t place = std::size_t(sequences);
@@ -264,13 +260,13 @@ class StepTable {
     return batch_index_[place];
   }
   void add_batch(std::int64_t sequences);
-  // Whether a line of as many sequences is that of these decodes, too.
+  // Whether a line of equally many sequences also holds for these decodes.
   bool holds(const DecodeLine& line, const Decodes& decodes) const {
     return lines_recur_ && !attention_.uneven() && decodes.context > line.context_begin &&
            decodes.context < line.context_end && decodes.window > line.window_begin &&
            decodes.window < line.window_end && decodes.adapters == 0 && line.adapter_cell < 0;
   }
-  // The line of the clock or the number of proposals that is chosen.
+  // The line at the clock, or with the number of proposals, that is chosen for these decodes.
   void chosen_line(const Decodes& decodes, DecodeLine& line);
   void own_line(const Decodes& decodes, DecodeLine& line);
   const DecodeLine& kept_line(const Decodes& decodes) {
@@ -293,34 +289,34 @@ class StepTable {
   double run_verification(const BatchShape& batch) {
     return propose(batch) + run_step(wider(batch));
   }
-  // The batch with all tokens that are verified. Those proposed for it take so long.
+  // The batch with all tokens that are verified.
   BatchShape wider(const BatchShape& batch) const;
+  // Seconds in which tokens are proposed for the batch.
   double propose(const BatchShape& batch);
-  // Of a step with prompts, and of decodes alone.
+  // A member's own part of a step with prompts, and of one of decodes alone.
   MemberStep own_mixed(const BatchShape& batch);
   MemberStep own_decodes(const BatchShape& batch);
-  // Of steps without prompts all numbers of tokens are kept: they are few, and come again and again.
+  // For steps without prompts what was found for a number of tokens is kept, since few numbers come again and again.
   AtExperts at_experts(std::int64_t tokens, bool reads);
   const AtExperts& decodes_at_experts(std::int64_t tokens);
-  // The shared part of a step that another table with the same kernels has found.
+  // The shared part of a step, found by another table with the same kernels, in terms of this table.
   SharedStep found_here(SharedStep shared);
-  // The exchange of a member that sends so many tokens, as predicted: devices send and receive at the same time. Where it
-  // is done with sending it waits for the device that is sent most, as far as that is sent more than the mean.
+  // How long the exchange takes for a member that sends so many tokens. Devices send and receive at the same time. A member that is done
+  // with sending waits for the device that is sent most, as far as that one is sent more than the mean.
   double exchange_time(const SharedStep& shared, std::int64_t rows) {
     const double sending = tokens_.at(shared.exchange, rows).time;
     return sending + std::clamp(shared.fullest - sending, 0.0, shared.fuller.time);
   }
-  // Of so many steps of a phase in which a member sends so many tokens: the shared part, whose kernels take `time` of it as
-  // the others run beside them.
+  // Counts the shared part of `steps` steps in which a member sends `rows` tokens. Its kernels take `time`, since others run beside them.
   struct Sent {
     std::int64_t rows = 0;
-    double exchange = 0;  // how long that lasts
+    double exchange = 0;  // seconds of the exchange
     Phase phase = Phase::decode;
     double steps = 1;
     double time = 0;
   };
   KernelSums count_sent(const SharedStep& shared, const Sent& sent);
-  // Some kernels of a step with prompts.
+  // Adds some kernels of a step with prompts to others.
   void add(KernelSums& to, const KernelSums& kernels, double times = 1) const {
     counts_savings_ ? to.add(kernels, times) : to.add_time(kernels, times);
   }
@@ -369,8 +365,8 @@ class StepTable {
   ClockLevels clocks_;
   bool clock_varies_ = false;
   bool lines_recur_ = false;  // they follow from the batch and its context, and nothing else
-  // Likewise, and no layer has a window: each cell of attention_ has one line; null: not yet. Lines stay where they are, and
-  // their memory stays from run to run.
+  // The same, and no layer has a window, so that each cell of attention_ has one line; null: it is not known yet. Lines keep their
+  // address, and their memory from run to run.
   bool keeps_lines_ = false;
   std::vector<const DecodeLine*> line_of_cell_;
   std::deque<DecodeLine> lines_;

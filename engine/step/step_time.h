@@ -32,10 +32,10 @@ struct StepContext {
   const ModelShard& shard;
   const HostSettings& host;
   const Calibration* calibration = nullptr;  // nullptr: rooflines
-  WorkMeter* work = nullptr;                 // counts what is done; nullptr: nobody does
+  WorkMeter* work = nullptr;                 // counts what is done; null: nothing does
   PowerLimit power_limit = PowerLimit::each_kernel;
-  double links_longer =
-      1;  // collectives take so many times as long, for the slowest of their links
+  // Collectives take so many times as long, for the slowest of their links.
+  double links_longer = 1;
 
   void charge(double units) const {
     if (work != nullptr) work->charge(units);
@@ -105,7 +105,7 @@ struct DecodeRun {
   std::int64_t context = 1;  // that the first new token of the first step attends to
   std::int64_t steps = 1;
   Pace pace = {};
-  double times = 1;           // each step is done so many times over
+  double times = 1;           // how often each step is done
   std::int64_t adapters = 0;  // different low-rank adapters among the sequences
 };
 StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& rows);

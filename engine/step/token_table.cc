@@ -21,7 +21,7 @@ std::int64_t node_behind(std::int64_t place) { return 2 * place + 1; }
 bool is_fuller(Part part) { return part == Part::fuller || part == Part::decode_fuller; }
 bool is_fullest(Part part) { return part == Part::fullest || part == Part::decode_fullest; }
 
-// All exchanges are one of these: whoever asks knows which.
+// Parts that are an exchange. The caller knows which of them its layout has.
 bool is_exchange(Part part) {
   return part == Part::decode_exchange || is_fuller(part) || is_fullest(part);
 }
@@ -54,7 +54,7 @@ Part part_of(const PlannedOp& op, Part wanted, bool lockstep) {
   return Part::body;
 }
 
-// Tokens of a step that has so many at its experts: one token has no two halves.
+// The fewest tokens of a step that sends so many to its experts, since a token is never divided.
 std::int64_t smallest_step(std::int64_t expert_tokens, const ModelShard& shard) {
   return expert_tokens > shard.expert_replicas ? 2 : 1;
 }
@@ -198,8 +198,8 @@ void TokenTable::add_count(Part part, std::int64_t tokens) {
   counts.met.push_back(count);
 }
 
-// What was counted by tokens becomes steps that each grid point stands for. Nodes come in the order of what they are for,
-// whenever they were made: sums do not depend on who used the table before.
+// Turns counts by number of tokens into steps for which each grid point stands. Nodes come in a fixed order, whenever they were made, so
+// that sums do not depend on which points used the table before.
 void TokenTable::weigh() {
   if (order_.size() != nodes_.size()) {
     order_.clear();

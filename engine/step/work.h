@@ -15,11 +15,11 @@ enum class Written : std::uint8_t {
   plainly,
   exposed,   // without what is hidden
   as_ratio,  // as a multiple of the exposed time
-  if_known,  // zero is null: nobody knows
+  if_known,  // zero means unknown, and is written as null
 };
 
-// Of one device (of each pipeline stage in turn), over all calls. A new figure is a member and a line in `fields`: sums
-// and the kernels table follow.
+// What calls of one kernel take together, on one device (of each pipeline stage in turn). A new figure is a member and a line in `fields`;
+// sums and the kernels table follow.
 struct Work {
   double calls = 0;
   Seconds time;    // the device is busy with it

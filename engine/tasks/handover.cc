@@ -16,7 +16,7 @@
 namespace engine {
 namespace {
 
-// One of the two deployments, with so many devices in all.
+// One of the two deployments, and how many devices it has in all.
 struct End {
   const Device& device;
   const Fabric& fabric;

@@ -20,8 +20,8 @@ bool leaves_a_node(const Scenario& scenario);
 // Deployments that stand in the main one's cluster, whose links these are, must fit into it together.
 std::optional<Refusal> shared_cluster_problem(const Scenario& scenario, const Fabric& fabric);
 
-// How KV caches of prompts with `tokens` tokens get from one to the other, of which there are so many devices in
-// all; or why they do not.
+// How KV caches of prompts with `tokens` tokens get from one deployment to the other, given the number of devices of each; or why they
+// cannot.
 struct HandoverWay {
   const TransferSettings& transfer;
   const Deployed& from;

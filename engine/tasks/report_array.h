@@ -7,7 +7,7 @@
 
 namespace engine {
 
-// Of the operations of a step on one device.
+// Reports what the operations of a step take on the grids of one device.
 void report_array(const OpList& ops, const Device& device, Metrics& metrics);
 
 }  // namespace engine

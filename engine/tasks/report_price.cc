@@ -13,7 +13,7 @@ void report_price(const Scenario& scenario, TokensPerSecond prompt, Metrics& met
     stated = stated && deployment.device.rent.value > 0;
     rent += deployment.device.rent * (devices * (on ? on(deployment) : 1));
   });
-  // Nobody stated a rent: null says so, a price of zero would win every comparison.
+  // Without a rent the price is null: a price of zero would win every comparison.
   if (!stated) return;
   metrics.rent = rent;
   const TokenPrices prices = token_prices(

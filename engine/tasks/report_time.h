@@ -16,7 +16,7 @@ struct TokenCounts {
   double prompt = 0;
   double generated = 0;
   double all = 0;        // that went through the model
-  double in_flight = 1;  // batches of a replica at the same time, each with so many tokens
+  double in_flight = 1;  // batches of a replica at the same time, each with those tokens
 };
 
 // Time and work of everything the point did, and what follows from them.

@@ -8,8 +8,8 @@
 namespace engine {
 namespace {
 
-// Copies take no multiprocessors. Those of the first layer to come back, and of the last one to leave, have no other
-// layer's work beside them.
+// Copies take no multiprocessors. Copies of the first layer that comes back, and of the last one that leaves, have no other layer's work
+// beside them.
 void go_beside(Seconds work, double layers, const Device& device, KernelRow& row) {
   const Seconds beside = row.work.time * (1 - 1 / layers);
   row.work.hidden = std::min(beside, work);

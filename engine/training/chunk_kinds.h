@@ -34,8 +34,8 @@ struct BlockTime {
 
 // The passes of one micro-batch through one chunk.
 struct ChunkPasses {
-  bool weights_apart =
-      false;  // gradients of weights are put off, to other moments than those of inputs
+  // Gradients of weights are put off, to other moments than those of inputs.
+  bool weights_apart = false;
   ExchangeOps exchange_ops = ExchangeOps::in_passes;
   DeviceTime forward, recomputed, inputs, weights;
   Seconds forward_time, recompute_time, inputs_time, weights_time;
@@ -73,7 +73,7 @@ struct ChunkKind {
   Seconds across;             // and between their groups, once a step
   double gathered_again = 0;  // share of the weights that a backward pass needs, too
 
-  // Of the weights that are gathered, those that are first and once (train.root_unit).
+  // The share of gathered weights that are gathered first and only once (train.root_unit).
   double root_share(const TrainSettings& train) const {
     return train.root_unit ? states.all.ends() / states.all.total() : 0;
   }
@@ -97,7 +97,7 @@ class ChunkKinds {
   double layers_in_turn(const ChunkKind& kind) const;
   double micro_batches(const ChunkKind& kind) const;
 
-  // Rows of so many passes of one chunk by themselves, and of so many in pairs.
+  // Adds the rows of passes of one chunk that run alone, and of those that run in pairs.
   void add_rows(std::int64_t chunk, const PassCounts& alone, const PassCounts& in_pairs,
                 Breakdown& rows);
   bool puts_off_weights() const;
@@ -111,7 +111,7 @@ class ChunkKinds {
   void set_clocks(ChunkPasses& passes, const PassLaunches& launches,
                   const StepContext& context) const;
   void add_host(ChunkPasses& passes, const PassLaunches& launches, const HostSettings& host) const;
-  // Of the operations that count among `ops`.
+  // Says which operations count.
   using Counts = bool (*)(OpName name);
   DeviceTime time_of(const OpList& ops, const ChunkKind& kind, CallRows& known, Counts counts);
   BlockTime time_of_block(const ChunkKind& kind, Counts counts);

@@ -24,7 +24,7 @@ struct Groups {
 Groups groups_of(double replicas, double sharers, std::int64_t stride) {
   return {{sharers, stride}, {replicas / sharers, stride * std::int64_t(sharers)}};
 }
-// Bytes that travel in so many calls.
+// Bytes that travel, and the calls in which they do.
 struct Load {
   double bytes, calls;
 };

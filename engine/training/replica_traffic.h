@@ -10,9 +10,9 @@
 namespace engine {
 
 struct ReplicaOps {
-  OpList scatter;  // gradients are summed: once, or scattered to who keeps them
+  OpList scatter;  // gradients are summed: all at once, or scattered to the replicas that keep them
   OpList across;   // of what each group scattered pass by pass, the sum of all groups: once a step
-  OpList gather;   // weights are gathered from who keeps them
+  OpList gather;   // weights are gathered from the replicas that keep them
 };
 void replica_ops(const Parallelism& parallel, const ChunkStates& states, const TrainSettings& train,
                  ReplicaOps& ops);

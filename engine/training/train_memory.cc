@@ -23,7 +23,7 @@ UnitBytes units_of(const ChunkWeights& weights, double each, Count&& count) {
           .embedding = each * count({.dense = weights.embedding})};
 }
 
-// Those that several replicas have.
+// Weights that several replicas have.
 double of_others(const ChunkWeights& weights, const StateSharing& replicas) {
   return (replicas.dense > 1 ? weights.dense : 0) + (replicas.experts > 1 ? weights.experts : 0);
 }

@@ -46,7 +46,7 @@ struct StateMemory {
 StateMemory state_memory(const ChunkStates& states, const ChunkPlace& place,
                          const TrainSettings& train);
 
-// Of a stage: all its chunks, each with so many passes that wait at once.
+// Memory of a stage: all its chunks, each with the passes that wait at the same time.
 class StageMemory {
  public:
   void add(const StateMemory& states, const KeptActivations& activations, double passes);

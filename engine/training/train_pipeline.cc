@@ -59,7 +59,7 @@ bool TrainPipeline::waits_for_sends() const {
          (schedule_ == Schedule::gpipe || schedule_ == Schedule::one_f_one_b);
 }
 
-// A pass ends when the next stage has what it made. The last stage has nobody to send to, and the first none to send back to.
+// A pass ends when the next stage has what it made. The last stage sends to no other, and the first sends nothing back.
 void TrainPipeline::wait_for_sends() {
   const Seconds send = slowest_send();
   for (std::size_t c = 0; c < times_.size(); ++c) {
@@ -79,7 +79,7 @@ Seconds TrainPipeline::forward_alone() const {
   for (std::int64_t stage = 0; stage < stages_; ++stage) {
     Seconds forward;
     places().each(stage, [&](std::int64_t c) { forward += chunks_[c].passes.forward_time; });
-    // Of both ways of dualpipe, each has half of the micro-batches.
+    // Each of the two directions of dualpipe has half of the micro-batches.
     forward *= 1.0 / double(chunk_copies(train_, stages_));
     through += forward;
     slowest = std::max(slowest, forward);

@@ -23,7 +23,7 @@ class TrainPipeline {
   double passes_of_a_chunk() const;  // micro-batches through one copy of it
   ChunkPlaces places() const { return {schedule_, stages_, chunks_.size()}; }
 
-  // As it is while nobody has asked for times, and with them.
+  // The pipeline without times, and with them.
   Pipeline untimed();
   Pipeline timed();
   // Passes of a chunk on a stage by themselves, and in pairs of a forward and a backward pass that differ from these.

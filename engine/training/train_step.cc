@@ -342,7 +342,7 @@ class TrainStep {
   ChunkKinds chunks_;
   TrainPipeline pipeline_;
   std::int64_t stages_, micro_batches_;
-  std::vector<PipelinePass>* passes_;  // written down, where somebody looks
+  std::vector<PipelinePass>* passes_;  // written down for a trace; null: there is none
   std::vector<KernelRow> row_scratch_;
 };
 

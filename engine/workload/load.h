@@ -124,7 +124,7 @@ struct Load {
 
   // Tokens of a prompt that come from its images.
   std::int64_t image_prompt() const { return images * image_tokens; }
-  // Whether prompts may begin like others. Those of a trace do where it says so.
+  // Whether prompts may begin like earlier ones. In a trace that is up to its hashes.
   bool repeats_prompts() const {
     return turns > 1 || shared_prefix > 0 || samples > 1 || !trace.empty();
   }

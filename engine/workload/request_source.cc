@@ -292,12 +292,12 @@ void RequestSource::stop() {
   find_next();
 }
 
-// A call of a client has come. Others of its turn come with it, as far as the load has so many requests.
+// The first call of a client's turn has come. The other calls of the turn come with it, as far as the load has requests left.
 void RequestSource::begin_branch(std::int64_t client_index, double time) {
   Client& client = clients_[std::size_t(client_index)];
   const bool closed = load_.arrivals == ArrivalKind::closed;
   if (client.branch == 0) {
-    // Of those that are left, the first call is here.
+    // Requests that are left, this first call included.
     const std::int64_t left = closed ? total_ - promised_ + 1 : total_ - client.number;
     const std::int64_t calls = client.turn == 0 ? 1 : load_.branches;
     client.calls = client.open = std::max<std::int64_t>(1, std::min(calls, left));

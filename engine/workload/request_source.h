@@ -124,8 +124,8 @@ class RequestSource {
   const LengthSampler& lengths() const { return lengths_; }
 
  private:
-  // Somebody who waits for answers: a client of a closed loop, or a session with more turns to come.
-  // In two lines of memory: with many sessions they have to be fetched anew for every request.
+  // One that waits for answers: a client of a closed loop, or a session with more turns to come. It fills two cache lines, which with many
+  // sessions have to be fetched from memory for every request.
   struct alignas(64) Client {
     std::int64_t session = -1;
     std::uint64_t session_draw = 0;       // what its group and tenant are drawn by
@@ -155,8 +155,8 @@ class RequestSource {
   void push_due(double time, std::int64_t client);
   void begin_branch(std::int64_t client, double time);
   std::int64_t pop_due();
-  // A client who was answered asks next. At one moment it does so before whoever comes for the first time, in which order
-  // rounding puts them does not matter.
+  // Whether the next request is that of a client that was answered. At one moment it comes before requests of new clients, whatever
+  // rounding makes of their times.
   bool follows() const { return !due_.empty() && due_.front().time <= open_time_ + kSameMoment; }
   void find_next();
   void advance_open();
@@ -186,7 +186,7 @@ class RequestSource {
   std::int64_t total_ = 0;
   std::int64_t issued_ = 0;    // requests taken, or sessions begun where an open load has turns
   std::int64_t promised_ = 0;  // closed: requests taken, and those that clients are about to ask
-  double open_time_;           // next arrival that waits for nobody
+  double open_time_;           // next arrival that does not wait for an answer
   double next_time_;
   std::uint64_t order_ = 0;
   std::vector<Due> due_;            // a heap, earliest first

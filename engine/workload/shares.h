@@ -24,7 +24,7 @@ inline std::int64_t share_at(const std::vector<double>& sums, double u) {
   return std::min(found - sums.begin(), std::ptrdiff_t(sums.size()) - 1);
 }
 
-// How many different ones there are on average among so many, each drawn for itself.
+// How many different values there are on average among `draws` independent draws.
 inline double expected_different(const std::vector<double>& sums, double draws) {
   double different = 0, before = 0;
   for (const double sum : sums) {

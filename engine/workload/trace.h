@@ -25,7 +25,7 @@ struct Trace {
   std::string checksum;  // of the file's content
 
   std::size_t size() const { return prompt.size(); }
-  // Those that sent it are numbered from 0.
+  // Number of tenants; they are numbered from 0.
   std::int64_t tenants() const {
     return tenant.empty() ? 1 : std::int64_t{1} + *std::max_element(tenant.begin(), tenant.end());
   }

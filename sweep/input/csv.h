@@ -1,4 +1,4 @@
-// Comma-separated values: the lines of a text and the cells of a line. Whoever reads such files reads them here.
+// Comma-separated values: the lines of a text and the cells of a line. All such files are read here.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class CsvLines {
 
   // False: there are no more.
   bool next(std::string_view& line);
-  // Of the line that `next` gave last; the first is 1.
+  // Number of the line that `next` gave last; the first is 1.
   int number() const { return number_; }
 
  private:

@@ -1,5 +1,5 @@
-// Mistakes as they are found: the first of them in full, the rest only counted. Nobody corrects
-// thousands at once, and they may be as many as a hostile file has letters.
+// Mistakes as they are found: the first ones in full, the rest only counted. Thousands are not corrected at once, and a hostile file may
+// have as many as it has letters.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class MistakeList {
   bool empty() const { return kept_.empty(); }
   std::size_t size() const { return kept_.size() + more_; }
 
-  // Those that are kept and, where there were more, how many.
+  // The mistakes that were kept and, where there were more, how many.
   std::vector<engine::Mistake> finish() && {
     if (more_ > 0) kept_.push_back(rest());
     return std::move(kept_);

@@ -41,7 +41,7 @@ struct CloseGzip {
 };
 using Gzip = std::unique_ptr<gzFile_s, CloseGzip>;
 
-// Why reading has to stop after so many bytes of text, if it has to.
+// Why reading has to stop after `bytes` bytes of text, if it has to.
 std::optional<Mistake> beyond(const fs::path& file, gzFile source, std::size_t bytes,
                               const InputLimits& limits) {
   const Location where{file.string(), 0, 0};

@@ -43,7 +43,7 @@ engine::Result<Space> SweepReader::batch(std::vector<BatchField> fields) {
   reading_.limits = limits;
   reading_.files = files;
   if (reading_.mistakes.empty()) return Space(std::make_shared<const SpaceParts>(std::move(made)));
-  // Those that were read with mistakes must be found wrong the next time as well.
+  // Specs that were read with mistakes must be found wrong the next time as well.
   reading_.specs.clear();
   return mistakes();
 }

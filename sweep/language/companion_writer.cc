@@ -213,7 +213,7 @@ bool CompanionWriter::axis(Node& item, const Entries& around) const {
   return whole_ones && always;
 }
 
-// Those on an axis move together with their companions. A condition of the axis is one of both.
+// Values on an axis move together with their companions. A condition of the axis holds for both.
 bool CompanionWriter::beside_them(Node& item, const NodeEntry& said, const Entries& around) const {
   const NodeEntry settings = said;
   auto companions = companions_of(settings.value, around);
@@ -233,7 +233,7 @@ bool CompanionWriter::beside_them(Node& item, const NodeEntry& said, const Entri
   return whole_ones && always;
 }
 
-// Of a sample: a companion is drawn whenever that is which it goes with.
+// For a sample: a companion is drawn whenever the value is that it goes with.
 bool CompanionWriter::drawn(Node& sample, const Entries& around) const {
   bool whole_ones = false;
   for (NodeEntry& option : sample.entries) {
@@ -255,7 +255,7 @@ bool CompanionWriter::drawn(Node& sample, const Entries& around) const {
   return whole_ones;
 }
 
-// Of a zip, which is a map of paths or a list of such maps.
+// For a zip, which is a map of paths or a list of such maps.
 bool CompanionWriter::members(Node& zip, const Entries& around) const {
   const Node* found = nullptr;
   const auto look = [&](const Node& paths) {
@@ -282,7 +282,7 @@ bool CompanionWriter::members(Node& zip, const Entries& around) const {
   return whole_ones;
 }
 
-// Of a deployment on an axis. Its label stays what was written.
+// For a deployment on an axis. Its label stays as it was written.
 void CompanionWriter::of_deployment(Node& item, const Entries& outer) const {
   Node written = item;
   if (const Node* labelled = item.find("value")) written = *labelled;
@@ -303,7 +303,7 @@ void CompanionWriter::of_deployment(Node& item, const Entries& outer) const {
   item.entries.push_back({scalar("value", item.where), std::move(written)});
 }
 
-// Of all that an axis lists, where any has one. A value that holds only at times takes its companion with it.
+// Companions of all values of an axis, where any has one. A value that holds only at times takes its companion with it.
 std::optional<Entries> CompanionWriter::companions_of(const Node& axis,
                                                       const Entries& around) const {
   const Node& values = axis_values(axis);

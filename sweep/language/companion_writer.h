@@ -1,5 +1,5 @@
-// What goes with what a sweep names: an engine has a host, a model its number formats. Whoever names the one and not the other
-// means that one; here it is written beside it, in a base or on an axis.
+// What goes with what a sweep names: an engine has a host, a model has its number formats. A sweep that names the one and not the other
+// means the usual companion, which is written beside it here, in a base or on an axis.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ Node map_of(Entries entries, const engine::Location& where);
 // mistake to tell.
 void add_fields(Entries& fields, const Entries& more);
 
-// What these settings are, or are made from; null: they are somebody's own.
+// The name that these settings are, or are made from; null: the sweep states them itself.
 const Node* name_in(const Node& settings);
 // Whether these settings are whole, not only some that differ from the base's.
 bool whole(const Node& settings);

@@ -1,4 +1,4 @@
-// The CPU side of an engine or a training library goes with it: whoever names one and no host means the host of that name.
+// The CPU side of an engine or a training library goes with it: a sweep that names one and no host means the host of that name.
 #pragma once
 
 #include <memory>

@@ -12,7 +12,7 @@ namespace sweep {
 struct Node;
 class Reading;
 
-// A column lies between two ends, at every point or at one; or its value at one point is so many times that at another.
+// A column lies between two ends, at every point or at one; or its value at one point is a stated multiple of that at another.
 struct Expectation {
   std::string column;
   std::optional<std::uint64_t> at;    // a position; none: all of them

@@ -225,7 +225,7 @@ class Tokenizer {
 
 engine::Location place_in(const Node& scalar, std::size_t offset) {
   engine::Location where = scalar.where;
-  // Of a text over several lines only the start is known.
+  // Only the start of a text over several lines is known.
   if (scalar.text.find('\n') == std::string::npos)
     where.column += int(offset) + (scalar.quoted ? 1 : 0);
   return where;

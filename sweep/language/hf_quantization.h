@@ -28,7 +28,7 @@ struct HfQuantization {
   bool operator==(const HfQuantization&) const = default;
 };
 
-// Of the whole file, whose model is a mixture of experts or not; empty where it has no quantization_config.
+// Formats by the whole file; `mixture`: its model is a mixture of experts. Empty where it has no quantization_config.
 HfQuantization read_hf_quantization(const Node& config, bool mixture);
 
 }  // namespace sweep

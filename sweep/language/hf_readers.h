@@ -16,7 +16,7 @@ void read_mpt(const HfFields& fields, engine::ModelSpec& model);
 void read_qwen2(const HfFields& fields, engine::ModelSpec& model);
 void read_qwen3(const HfFields& fields, engine::ModelSpec& model);
 void read_window(const HfFields& fields, engine::ModelSpec& model, std::string_view key);
-// Of a head's channels, the share that positions turn, where the architecture's own default is this.
+// The share of a head's channels that positions turn; `otherwise` is the architecture's own default.
 double turned_share(const HfFields& fields, double otherwise);
 // Where every so-many-th layer has no positions: the share of layers that have some, which is what heads are turned on average.
 double layers_with_positions(const HfFields& fields, const engine::ModelSpec& model);

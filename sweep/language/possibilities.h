@@ -1,4 +1,4 @@
-// What the leaves of a sweep's points may be: a superset, for nobody asks which combinations meet.
+// What the leaves of a sweep's points may be. This is a superset, since combinations of values are not looked at.
 #pragma once
 
 #include <algorithm>

@@ -29,7 +29,7 @@ Entries entries_of(const HfQuantization& formats, const engine::Location& where)
   return entries;
 }
 
-// All fields a model may come with, as they are where nobody says anything.
+// All fields that a model may come with, with their defaults.
 Entries defaults(const engine::Location& where) {
   return entries_of({.matrices = HfQuantization::Matrices{}, .kv = engine::Quantization{}.kv},
                     where);

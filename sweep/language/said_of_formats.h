@@ -21,7 +21,7 @@ struct SaidOfFormats {
   void add(const SaidOfFormats& more, Points points);
 };
 
-// Of one deployment, "" being the main one.
+// What is said of one deployment; "" is the main one.
 SaidOfFormats said_in_sweep(const Node& sweep, std::string_view role);
 SaidOfFormats said_on_axis(const NodeEntry& axis, std::string_view role);
 

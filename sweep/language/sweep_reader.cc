@@ -228,7 +228,7 @@ void SweepReader::check_compared() {
 void SweepReader::check_whole() {
   struct Needed {
     std::string section, example;
-    std::vector<std::string> fields;  // that somebody's own has at least
+    std::vector<std::string> fields;  // which one that the sweep states itself has at least
   };
   const Needed all[] = {
       {"device", "h100-sxm", {"memory_capacity", "memory_bandwidth"}},

@@ -8,7 +8,7 @@ namespace sweep {
 class StopSignal {
  public:
   bool requested() const { return requested_.load(std::memory_order_relaxed); }
-  // For who cannot know this class.
+  // For callers that cannot know this class.
   const std::atomic<bool>& flag() const { return requested_; }
   void request() { requested_.store(true, std::memory_order_relaxed); }
 

@@ -15,7 +15,7 @@ namespace sweep {
 // How many positions came to what.
 struct Tally {
   std::array<std::uint64_t, enum_names(engine::Status{}).size()> by_status{};
-  // Of those that do not work, by engine::ReasonClass.
+  // Points that do not work, by engine::ReasonClass.
   std::array<std::uint64_t, enum_names(engine::ReasonClass{}).size()> by_class{};
   std::vector<std::uint64_t> rejected;  // by requirement
   std::uint64_t not_applicable = 0;

@@ -18,7 +18,7 @@ std::uint64_t block_size(std::uint64_t size, std::uint64_t shards) {
   return std::max(fair, size / kMostBlocks);
 }
 
-// Who is first in a round: multiples of the golden ratio's fraction fall evenly and repeat nothing.
+// The shard that is first in a round: multiples of the golden ratio's fraction fall evenly and do not repeat.
 std::uint64_t first_of_round(std::uint64_t round, std::uint64_t shards) {
   return ((round * 0x9E3779B97F4A7C15U) >> 32) % shards;
 }

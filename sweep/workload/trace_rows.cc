@@ -199,8 +199,8 @@ void TraceBuilder::check_id(Checked& checked) {
         fmt::format("request '{}' is in line {} already", checked.row.id, place->second));
 }
 
-// Blocks of another size than the trace is taken to have would be found, or missed, without a word. Fewer may be
-// listed: what follows them is nobody else's.
+// Blocks of another size than the trace is taken to have would be found, or missed, without a word. A row may list fewer blocks than its
+// prompt has: what follows them is shared with no other.
 void TraceBuilder::check_blocks(Checked& checked) {
   const std::int64_t tokens = trace_->block_tokens;
   const auto prompt = std::int64_t(checked.row.prompt);

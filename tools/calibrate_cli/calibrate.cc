@@ -214,7 +214,7 @@ std::string unseen_line(const std::vector<UnseenShapes>& rows) {
   return line;
 }
 
-// Of one engine, whatever its rows are worth, and without kernels whose rows timed the host.
+// Adds the calls of one engine, whatever its rows are worth, but without kernels whose rows timed the host.
 void add_engine_calls(const DeviceTable& measured, const std::string& name, EngineCalls& calls) {
   auto hosts = host_timed(measured.table, measured.device);
   std::erase_if(hosts, [&](const HostTimed& kernel) {

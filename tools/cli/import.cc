@@ -214,7 +214,7 @@ void add_vllm(CLI::App& import, int& exit_code) {
   verb->callback([arguments, &exit_code] { exit_code = import_vllm(*arguments); });
 }
 
-// What a verb that makes a kernel table of a trace says, and who reads the trace.
+// A verb that makes a kernel table of a trace: what it says, and which reader it uses.
 struct TraceVerb {
   const char* name;
   const char* summary;

@@ -41,7 +41,7 @@ void ProgressDisplay::print_line() {
   const char* before = terminal_ ? "\r\033[K" : "";
   const char* after = terminal_ ? "" : "\n";
   const std::string line = progress_line(progress_, before_, total_, elapsed.count());
-  // Not fmt::print, which throws when nobody reads: a sweep must not die of its progress.
+  // Not fmt::print, which throws where the output is closed: a sweep must not end because of its progress line.
   std::fputs((before + line + after).c_str(), stderr);
   std::fflush(stderr);
 }

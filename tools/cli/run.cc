@@ -161,7 +161,7 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
     archive = std::move(opened).value();
   }
 
-  // From here on Ctrl-C keeps what is done: whoever reads the line below may rely on it.
+  // From here on Ctrl-C keeps what is done, which a program that waits for the line below may rely on.
   sweep::StopSignal stop;
   const sweep::StopOnSignals stop_on_signals(stop);
   const Work work = takes ? taken_work(*folder) : fixed_work(*folder);
@@ -188,7 +188,7 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
   }
   print("{} in {} ({:.3g} positions/s)\n", counted(report.tally.rows(), "row"),
         duration(taken.count()), double(report.tally.positions()) / taken.count());
-  // Of the whole folder: what this call did and what was there before it.
+  // Counts over the whole folder: what this call did, and what was there before it.
   sweep::Tally all = folder->tally();
   all.add(report.tally);
   return say_how_it_ended(arguments, spec, report, all);

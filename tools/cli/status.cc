@@ -79,7 +79,7 @@ void print_what_to_do(const std::string& folder, const RunStatus& status) {
                                          : "");
     said = true;
   }
-  // Pieces that nobody has taken, and nobody there to take them.
+  // There are free pieces, and no worker is left to take them.
   if (!said && !status.has_writer()) print("{}\n", run);
 }
 

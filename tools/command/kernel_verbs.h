@@ -1,5 +1,5 @@
-// The verbs about kernel tables. They are a program of their own, llmsweep-calibrate: who runs sweeps
-// neither needs nor builds it. llmsweep lists them and hands them over.
+// The verbs about kernel tables. They are a program of their own, llmsweep-calibrate, which sweeps neither need nor build. llmsweep lists
+// its verbs and hands them over.
 #pragma once
 
 #include <CLI/CLI.hpp>

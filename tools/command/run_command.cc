@@ -73,7 +73,7 @@ int run_command(CLI::App& app, int argc, char** argv, const int& exit_code) {
     std::fputs("llmsweep: out of memory; a run that was going on can be resumed\n", stderr);
     return kFailure;
   } catch (const std::system_error& error) {
-    // Where nobody reads the output any more, nobody reads a complaint either.
+    // Where the output is closed, a complaint would not be read either.
     if (error.code() != std::errc::broken_pipe) {
       std::fprintf(stderr, "llmsweep: %s\n", printable(error.what()).c_str());
     }

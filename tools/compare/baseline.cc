@@ -51,7 +51,7 @@ std::vector<Mistake> check_place(const fs::path& baseline) {
              "there is something else than a run in the place of the baseline",
              "name a run folder, or one that is not there yet"}};
   }
-  // A baseline is whole, so this is none: somebody may be writing it at this moment.
+  // A baseline is complete, so this is none. It may be being written at this moment.
   if (!known->complete()) {
     return {{{.file = baseline.string()},
              "the run in the place of the baseline is not finished, and would be lost",
@@ -60,7 +60,7 @@ std::vector<Mistake> check_place(const fs::path& baseline) {
   return {};
 }
 
-// Whoever was waited for may have put another folder in this one's place, and its lock went with it.
+// The process that was waited for may have put another folder in this one's place, and its lock went with it.
 bool is_lock_at(const results::FileHandle& lock, const fs::path& path) {
   struct stat held {
   }, there{};
@@ -68,7 +68,7 @@ bool is_lock_at(const results::FileHandle& lock, const fs::path& path) {
          held.st_dev == there.st_dev && held.st_ino == there.st_ino;
 }
 
-// Nobody opens, writes or replaces the run as long as this lives.
+// As long as this lives, no other process opens, writes or replaces the run.
 struct HeldRun {
   results::FileHandle folder;
   std::vector<results::FileHandle> shards;

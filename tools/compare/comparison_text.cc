@@ -103,7 +103,7 @@ class Page {
     return Section{"Points", "", std::move(table)};
   }
 
-  // Those that drifted most come first.
+  // Figures that drifted most come first.
   std::optional<Section> figures() const {
     std::vector<const FigureDrift*> changed;
     for (const FigureDrift& drift : comparison_.figures) {

@@ -195,7 +195,7 @@ std::vector<FigureDrift> figure_drifts(const RunPair& pair, const std::vector<st
 }
 
 TextDrift text_drift(const RunPair& pair, const std::string& column) {
-  // More kinds of change than this are counted together: a list of them helps nobody.
+  // More kinds of change than this are counted together, since a longer list is of no use.
   constexpr std::size_t kMostKinds = 1000;
   const Cells cells(pair, column);
   TextDrift drift{.column = column, .compared = pair.pairs.size()};

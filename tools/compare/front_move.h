@@ -1,4 +1,4 @@
-// Did the Pareto front move: who entered, who left, and how far.
+// Did the Pareto front move: which points entered, which left, and how far.
 #pragma once
 
 #include <cstddef>

@@ -58,7 +58,7 @@ engine::Result<results::RunSummary> believed(const fs::path& folder) {
     }
     return known;
   } catch (const results::Failure& failure) {
-    // Of the run, not of the disk: whoever asks has to give a sound one.
+    // A mistake and not a failure of the disk: the user has to name a sound run.
     return engine::Mistake{{}, failure.what(), ""};
   }
 }
@@ -135,7 +135,7 @@ void add_texts(const results::ParquetReader& file, const Column& column, Coder& 
   }
 }
 
-// What somebody would have written for it.
+// What a sweep would have written for the value.
 std::string label_of(const engine::Leaf& leaf, double value) {
   if (value == 0 && leaf.range.zero_word != nullptr) return leaf.range.zero_word;
   if (leaf.kind != engine::LeafKind::quantity) return sweep::format_number(value);

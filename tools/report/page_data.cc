@@ -84,7 +84,7 @@ Range range_of(const std::vector<double>& values) {
   return range;
 }
 
-// Six digits of numbers that nobody wrote: the page draws by the numbers themselves.
+// Labels of six digits for computed numbers. The page draws by the numbers themselves.
 Coded rounded_labels(const std::vector<double>& numbers) {
   Coded labels;
   std::unordered_map<std::string, std::uint32_t> known;

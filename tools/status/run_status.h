@@ -1,4 +1,4 @@
-// How far a run is, shard by shard: what is done, how fast, how long it still takes, who writes.
+// How far a run is, shard by shard: what is done, how fast, how long it still takes, and whether it is being written.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct ShardStatus {
   results::Writer writer = results::Writer::unknown;
 
   std::uint64_t left() const { return positions - done; }
-  // Work is left, and nobody does it.
+  // Work is left, and no process does it.
   bool is_dead() const { return left() > 0 && writer == results::Writer::none; }
 };
 
@@ -37,7 +37,7 @@ struct RunStatus {
   results::Sharing sharing = results::Sharing::fixed;  // of these shards
   std::uint64_t untaken = 0;   // pieces that no worker has yet, where workers share the work
   double positions_per_s = 0;  // of the shards that are being written
-  double seconds_left = 0;     // until all of them are done; infinite: nobody works on some of it
+  double seconds_left = 0;     // until all of them are done; infinite: some of it has no worker
 
   sweep::IndexSet missing() const;
   bool is_complete() const { return done.count() == positions; }

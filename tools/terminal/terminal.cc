@@ -29,7 +29,7 @@ bool obeyed(std::uint32_t code) {
   return false;
 }
 
-// Of a character of so many bytes.
+// The code point of a character, whose bytes are given.
 std::uint32_t code_of(std::string_view character) {
   constexpr unsigned char first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
   std::uint32_t code = static_cast<unsigned char>(character[0]) & first_bits[character.size()];

@@ -96,7 +96,7 @@ void add_served(const engine::Outcome& outcome, std::size_t most, TraceEvents& e
 
 void add_kernels(const engine::Outcome& outcome, TraceEvents& events) {
   events.name_process(kKernelProcess, "kernels of one device");
-  // Who makes samples and who trains on them work side by side; a request is read by one and answered by the other.
+  // Devices that make samples and devices that train work side by side; a request is read by one deployment and answered by the other.
   const bool side_by_side = !std::isnan(outcome.metrics.rollout_time.value);
   std::map<DeploymentRole, double> ends;
   for (std::size_t i = 0; i < outcome.kernels.size();) {

@@ -75,7 +75,7 @@ void add_drafts(engine::Scenario& scenario, std::int64_t drafts) {
 }  // namespace
 
 std::vector<engine::Scenario> sglang_recipes(const engine::Scenario& scenario) {
-  // "max-tp": who reads has two prompts at a time, in pieces of 2,048 tokens. One worker decodes, or two where prompts and
+  // "max-tp": the worker that reads has two prompts at a time, in pieces of 2,048 tokens. One worker decodes, or two where prompts and
   // answers are short.
   engine::Scenario plain = scenario;
   engine::ServingSettings& readers = plain.prefill.deployment.serving;

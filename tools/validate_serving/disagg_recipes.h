@@ -9,8 +9,8 @@
 
 namespace tools {
 
-// The scenarios that a row of so many clients may be of: without drafts, with them, or either. `scenario` has the load,
-// the parts and both roles; what the recipe sets is written over it. Empty: no recipe has so many clients.
+// The scenarios that a row with this number of clients may be of: without drafts, with them, or either. `scenario` has the load, the parts
+// and both roles; what the recipe sets is written over it. Empty: no recipe has so many clients.
 std::vector<engine::Scenario> sglang_recipes(const engine::Scenario& scenario);
 std::vector<engine::Scenario> trtllm_recipes(const engine::Scenario& scenario, std::int64_t prompt);
 

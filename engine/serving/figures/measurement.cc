@@ -159,7 +159,7 @@ bool RunWatch::filled_up(double time, double told) {
   if (time < plan_.earliest) return false;
   const bool loop = plan_.kind == RunKind::closed;
   if (loop && closed_ % plan_.round != 0) return false;
-  // At the end of a round nobody is inside for a moment: clients count as if they were.
+  // At the end of a round no request is inside for a moment: clients count as if they were.
   if (closed_ < 2 * (loop ? plan_.round : opened_ - closed_)) return false;
   bool edge = false;
   while (next_begin_ < lengths() && closed_ >= lengths_[std::size_t(next_begin_)].least) {

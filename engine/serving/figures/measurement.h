@@ -1,6 +1,6 @@
 // Which part of a served run is measured, and how long a run is. Figures describe a system that has
 // filled up and goes on: neither the time in which it fills nor the one in which it drains belongs to
-// them, unless somebody asks for the whole run.
+// them, unless `load.measure` asks for the whole run.
 #pragma once
 
 #include <array>
@@ -70,7 +70,7 @@ struct MeasuredPart {
 struct Snapshot {
   double time = 0;
   double arrived = 0;   // requests so far
-  double finished = 0;  // likewise, as clients see it; refused ones included
+  double finished = 0;  // requests that ended by then, as clients see it; refused ones included
   double inside() const { return arrived - finished; }
 };
 
@@ -124,7 +124,7 @@ class RunWatch {
   std::int64_t arrivals() const { return arrived_; }
   double first_arrival() const { return first_arrival_; }
   double last_arrival() const { return last_arrival_; }
-  // Those of the present length, and of them those inside a part.
+  // Snapshots of the present run length, and those of them that lie inside a part.
   std::span<const Snapshot> snapshots(const MeasuredPart& part) const;
   const RunPlan& plan() const { return plan_; }
   std::int64_t units() const { return plan_.units << length_; }

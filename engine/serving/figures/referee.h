@@ -10,8 +10,8 @@
 
 namespace engine {
 
-// What a run is for: a verdict on the SLO is enough for a search, and comes sooner. Of a neighbour rows have the times to first tokens
-// and per token, and of a model alone nobody reads more to compare it: neither gaps between tokens nor whole times.
+// What a run is for. A search only needs a verdict on the SLO, which comes sooner. Of a neighbour, and of a model alone that it is
+// compared with, rows have times to first tokens and per token only, so gaps between tokens and whole times are not kept.
 enum class RunPurpose : std::uint8_t { figures, verdict, few_figures };
 
 // What a run tells about its load and its own figures.

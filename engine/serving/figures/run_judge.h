@@ -29,11 +29,11 @@ constexpr double kPrecise = 0.02;
 // Requests finished a second, between snapshots.
 BatchMean finished_rate(std::span<const Snapshot> snapshots);
 
-// Of a closed loop, over its measured part. Clients that wait for seats finish in bursts of as many as there are seats, and a part that begins
-// early in a burst and ends late in one holds more answers than its time; batches of whole rounds are all off alike.
+// Sums over the measured part of a closed loop. Clients that wait for seats finish in bursts of as many as there are seats. A part that
+// begins early in one burst and ends late in another has too many answers for its time, and batches of whole rounds are all wrong alike.
 struct LoopSums {
   double inside = 0;    // seconds that requests spent in the system during the part
-  double stays = 0;     // seconds that those who arrived in it stayed, to their answers
+  double stays = 0;     // seconds from arrival to answer, of requests that arrived in it
   double arrived = 0;   // in it
   double answered = 0;  // in it
 };

@@ -11,7 +11,7 @@ namespace engine {
 
 enum class Saturation : std::uint8_t {
   none,        // not a served load
-  stable,      // whoever arrives is served at the pace of arrivals
+  stable,      // requests are served as fast as they arrive
   backlogged,  // queues, but they do not keep growing
   overloaded,  // less is finished than arrives: what is inside grows as long as requests arrive
   undecided,   // the run is too short to tell

@@ -23,8 +23,8 @@ struct ServedRequest {
   double scheduled = 0;
   double first_token = 0;
   double finish = 0;
-  double received =
-      -1;           // its KV, from the replica that read it; -1: it was read where it was written
+  // Its KV, from the replica that read it; -1: it was read where it was written.
+  double received = -1;
   double read = 0;  // when its prompt had been read
   std::int32_t prompt = 0;
   std::int32_t output = 0;  // 0: it was refused; -1: it was shed, or failed
@@ -54,10 +54,9 @@ struct MeasuredSums {
   double prompt_tokens = 0,
          output_tokens = 0;  // read (cached ones, too, recomputed ones once), made
 
-  // Whoever comes at a rate of its own is answered as fast as it comes at most, in the long run. A part that begins with far more
-  // inside than it ends with, as after a failure or a burst, has worked off what came before it: those that came in it are
-  // counted instead, with their answers. `inside`: how many are, in the mean; chance makes two counts differ by the square root
-  // of twice as many.
+  // Requests of an open load cannot be answered faster than they come, in the long run. A part that begins with far more inside than it
+  // ends with, as after a failure or a burst, has worked off a backlog: then the requests that came in it are counted, with their
+  // answers. `inside` is the mean number inside; by chance alone two counts differ by the square root of twice as many.
   void leave_out_worked_off(double inside);
 };
 
@@ -163,13 +162,13 @@ class ServingStats {
   void turned_away(const Request& request, RequestEnd why, std::int32_t replica, double time);
   // A request comes while no replica takes any.
   void held() { sums_.held += 1; }
-  // Replicas failed: so many KV tokens were lost, a request begins again, or is given up.
+  // What failures of replicas cost: KV tokens that were lost, requests that begin again, requests that are given up.
   void lost(std::int64_t tokens) { sums_.failure_lost_tokens += double(tokens); }
   void retried() { sums_.retried += 1; }
   void failed(const Sequence& sequence, double time, std::int32_t replica);
   void finished(const Sequence& sequence, const AnswerTimes& times, std::int32_t replica);
 
-  // Whether somebody asks for gaps between tokens; only then are some added.
+  // Whether gaps between tokens are asked for. Otherwise none are added.
   bool counts_gaps() const { return setup_.gaps; }
   // One gap between two tokens, `weight` times.
   void add_gap(double seconds, double weight) {
@@ -220,10 +219,10 @@ class ServingStats {
   Summary summary() const;
   // Requests that have come and not left.
   double inside() const { return inside_; }
-  // Those that left and are not summed up yet, in the order of leaving.
+  // Requests that left and are not summed up yet, in the order of leaving.
   const std::vector<ServedRequest>& served() const { return served_; }
   double request_latency() const { return setup_.request_latency; }
-  // Of a request, by class.
+  // Limits on the first token of a request, by class.
   const std::array<double, kRequestClasses>& ttft_limits() const { return ttft_limit_; }
   GroupSums groups;  // of the measured requests
   // Latencies as clients see them.

@@ -1,4 +1,4 @@
-// When replicas did what: for who looks at one point over time. Nobody pays for it where nobody looks.
+// When replicas did what, for a trace of one point over time. It costs nothing where no trace is asked for.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,7 @@ class Encoders {
     return sent(place, now);
   }
 
-  // When the images of a request that arrives now would be there, if nobody came after it.
+  // When the images of a request that arrives now would be encoded, if no request came after it.
   double would_be_there(double now) const {
     if (!batches()) {
       const Place& place = places_[std::size_t(encoded_) % places_.size()];
@@ -71,12 +71,12 @@ class Encoders {
       return request.replica == replica && request.slot == slot;
     });
   }
-  // The next batch, if somebody waits and an encoder is free: calls `done(request, when it is there)` with each, and returns
-  // when the encoder is free again; 0: there is none.
+  // Begins the next batch, if requests wait and an encoder is free. Calls `done(request, time)` for each with the time at which it is
+  // encoded, and returns when the encoder is free again; 0: no batch begins.
   template <class Done>
   double start(double now, Done done) {
     if (waiting_.empty()) return 0;
-    // Of those that are free at this moment the first, whichever rounding says was free first.
+    // The first of those that are free at this moment, so that rounding does not decide which one it is.
     const auto free = std::ranges::find_if(
         places_, [now](const Place& place) { return place.encoding <= now + kSameMoment; });
     if (free == places_.end()) return 0;

@@ -27,7 +27,7 @@ class EventQueue {
     plans_.reset(replicas, kNever, kNever);
     is_to_plan_.assign(replicas, 0);
   }
-  // There is one replica, of which nobody asks what it has to do.
+  // Whether there is only one replica, so that events need not be compared.
   bool alone() const { return alone_; }
   // When a replica has something to do, and whether that is the end of work or only the time to plan.
   void set(std::size_t replica, double time, bool work_ends) {
@@ -41,7 +41,7 @@ class EventQueue {
     bool ends = true;                          // work; otherwise it is only the time to plan
     LeastOf<double>::Others of_its_kind = {};  // the others of whom that is true, too
   };
-  // The replica whose turn it is; any, where nobody has anything to do.
+  // The replica whose turn it is, and when; any replica, at `kNever`, where none has anything to do.
   Turn next() const {
     if (alone_) return {.time = only_};
     if (few_) return next_of_few();
@@ -61,7 +61,7 @@ class EventQueue {
             .ends = ends,
             .of_its_kind = others};
   }
-  // Who has the earliest event of all others: most likely the next turn. There are many.
+  // The replica with the earliest event besides that one, which most likely has the next turn. Only where there are many.
   std::size_t after(const Turn& turn) const {
     if (turn.others < turn.of_its_kind.least) return (turn.ends ? plans_ : ends_).first();
     return (turn.ends ? ends_ : plans_).one_of(turn.of_its_kind, turn.replica);
@@ -85,7 +85,7 @@ class EventQueue {
     }
     return {.replica = replica, .time = few_events_.values[replica], .others = others};
   }
-  // Of those that have something to do then: the first who ends work, or else the first.
+  // Of the replicas with something to do at that moment: the first that ends work, or else the first.
   std::size_t first_of_few(double moment) const {
     std::size_t first_to_plan = Few::kWidth;
     for (std::size_t i = 0; i < Few::kWidth; ++i) {
@@ -95,7 +95,7 @@ class EventQueue {
     }
     return first_to_plan;
   }
-  // Of its own: who notes one event is inlined in many places.
+  // A function of its own, since the code that notes one event is inlined in many places.
   [[gnu::noinline]] void set_among(std::size_t replica, double time, bool work_ends) {
     if (few_) {
       few_events_.values[replica] = time;
@@ -109,7 +109,7 @@ class EventQueue {
   }
 
   bool alone_ = false;  // one replica needs no index,
-  bool few_ = false;    // nor do a few: who asks looks at all of them
+  bool few_ = false;    // a few replicas are in no tree either: all of them are looked at
   double only_ = kNever;
   std::array<bool, Few::kWidth> few_end_work_{};
   Few few_events_{};

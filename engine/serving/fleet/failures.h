@@ -11,8 +11,8 @@
 
 namespace engine {
 
-// Units of replicas that are only on together fail together. Times are a function of the seed, the unit and how often it
-// failed before: no design moves them.
+// Replicas of a unit, which are switched on and off together, fail together. Times to failure follow from the seed, the unit and how
+// often it failed before, so that every design meets the same ones.
 class Failures {
  public:
   struct Setup {
@@ -34,17 +34,17 @@ class Failures {
   void fail(std::size_t unit);
   void went_down(std::size_t unit, double now);
   void repaired(std::size_t unit, double now);
-  // It was off: what is not there cannot fail.
+  // The unit was off when it would have failed: draws the next time.
   void pass_by(std::size_t unit, double now) { start(unit, now); }
 
   double count() const { return count_; }
-  // Over all units, from the start until `until`.
+  // Seconds under repair, summed over all units, from the start until `until`.
   double down_seconds(double until) const;
 
  private:
   struct Unit {
     double down_since = -1;   // -1: it is up
-    std::uint64_t drawn = 0;  // times to failure
+    std::uint64_t drawn = 0;  // how many times to failure were drawn
   };
   void start(std::size_t unit, double now);
 
@@ -52,7 +52,7 @@ class Failures {
   std::vector<Unit> units_;
   LeastOf<double> events_;
   double count_ = 0;
-  double down_ = 0;  // seconds of repairs that are over
+  double down_ = 0;  // seconds of repairs that have ended
 };
 
 }  // namespace engine

@@ -1,6 +1,6 @@
-// The least of many values that change one at a time, and who has it: a tree of lines of memory. Each line holds eight
-// values, the next level the least of each line and who has it, so that with thousands of values a change looks at five lines,
-// of which all but the lowest are at hand, and who has the least is known.
+// The least of many values that change one at a time, and its index. The values stand in a tree of cache lines: each line has eight
+// values, and the next level has the least of each line with its index. So with thousands of values a change looks at five lines, of
+// which all but the lowest are in the cache, and the least is always known.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct alignas(64) LineOfValues {
     place += std::min(v[place + 2], v[place + 3]) < std::min(v[place], v[place + 1]) ? 2 : 0;
     return place + (v[place + 1] < v[place] ? 1 : 0);
   }
-  // Of all but one place: the other half, the other pair and the other one.
+  // The least of all values of a line but one: of the other half, the other pair and the other one.
   Value least_beside(std::size_t place) const {
     const Value* const v = values.data();
     const Value* const half = v + ((place & 4) ^ 4);
@@ -64,8 +64,8 @@ class LeastOf {
     Value& own = lines_[index / kWidth].values[index % kWidth];
     if (own == value) return;
     own = value;
-    if (in_one_line()) return;                                  // who asks looks at all of it
-    std::uint32_t before = std::uint32_t(index), now = before;  // who has the least of those below
+    if (in_one_line()) return;  // a single line is looked at as a whole
+    std::uint32_t before = std::uint32_t(index), now = before;  // index of the least one below
     for (std::size_t level = 1; level < levels_; ++level) {
       index /= kWidth;
       Value& least = lines_[first_line_[level] + index / kWidth].values[index % kWidth];

@@ -9,7 +9,7 @@
 namespace engine {
 namespace {
 
-// Of so many, the one that a random number falls on.
+// One of `count` replicas, by a random number.
 std::size_t draw(const RouterView& view, std::size_t count, std::uint64_t n, std::uint32_t lane) {
   const double u = uniform(view.seed, Stream::routing, n, lane);
   return std::min(std::size_t(u * double(count)), count - 1);
@@ -110,7 +110,7 @@ std::array<std::int64_t, 3> replicas_by_share(const std::array<double, 3>& share
     }
     ++replicas[most];
   }
-  // Those that got their one at others' expense: the class with most to spare gives.
+  // Where classes got their one replica at the expense of others, the class with most replicas gives one back.
   for (; left < 0; ++left) --*std::ranges::max_element(replicas);
   return replicas;
 }

@@ -134,7 +134,7 @@ std::size_t Scaler::wanted_for(double inside, bool came) {
   std::size_t now =
       std::size_t(std::clamp(units, std::min(double(settings_.min_replicas), most), most));
   if (settings_.min_replicas == 0) {
-    // A forecast alone keeps nobody on: a smoothed level never quite falls to nothing.
+    // A forecast alone keeps no replica on, since a smoothed level never quite falls to zero.
     now = inside > 0 || came ? std::max<std::size_t>(now, 1) : 0;
   }
   return after_cooldown(now);

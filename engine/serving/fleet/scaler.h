@@ -15,17 +15,17 @@
 
 namespace engine {
 
-// Settings that cannot be followed.
+// What is wrong with settings that cannot be followed.
 std::optional<std::string> scaling_problem(const ScalingSettings& settings, std::int64_t replicas);
 
-// Replicas are numbered; the first so many that are not under repair are wanted. One that is asked for is paid for at once
-// and takes requests when it is warm; one that is given up takes no more, and is paid for until it has nothing left to do. Numbers
-// follow the advice of Kubernetes' horizontal autoscaler: up at once, down to the most that was wanted during the
-// cooldown. Predictions are Holt's: a level and a trend, each smoothed.
+// Replicas are numbered, and the first ones that are not under repair are wanted. A replica that is switched on is paid for at once and
+// takes requests when it is warm. One that is given up takes no more requests, and is paid for until it is empty. Numbers follow the
+// rules of Kubernetes' horizontal autoscaler: up at once, down only to the most that was wanted during the cooldown. Predictions are
+// Holt's: a level and a trend, each smoothed.
 class Scaler {
  public:
-  // Units of `unit` replicas each that are only on together. `filled`: all are on at first, as if they had been for as long as
-  // it takes to give them up.
+  // `units` units of `unit` replicas each, which are switched on and off together. `filled`: all are on at first, and have been for so
+  // long that those that are not needed are given up at the first look.
   void reset(const ScalingSettings& settings, std::size_t units, std::size_t unit,
              bool filled = false);
 
@@ -34,14 +34,14 @@ class Scaler {
   double next() const;
   // Whether that is a look.
   bool looks() const { return next_look_ <= next_ready_; }
-  // Does it, with so many requests inside the pool; `came`: some came to it since the last look.
+  // Does that, with `inside` requests in the pool. `came`: requests came to the pool since the last look.
   void act(double inside, bool came = false);
-  // A request finds that nobody is on, nor on its way: one is started. False where somebody is, or where a timetable says who.
+  // Starts a unit for a request that finds none on or starting. False where there is one, or where a timetable decides.
   bool wake(double now);
   // Replicas that take requests, in the order of their numbers.
   std::span<const std::int32_t> takers() const { return takers_; }
   std::size_t open() const { return takers_.size(); }
-  // When the next replica that is started, or that a timetable will ask for, takes requests; infinite: nobody can tell.
+  // When the next replica takes requests that is starting or that a timetable will start; infinite: that is not known.
   double opens() const;
   bool takes(std::size_t replica) const { return units_[replica / unit_].open; }
   std::size_t unit() const { return unit_; }
@@ -52,11 +52,11 @@ class Scaler {
   }
   void switch_off(std::size_t replica, double now);
 
-  // A replica's unit fails: others are wanted instead, where there are some. Repaired, it is warm.
+  // A replica's unit fails, and another one is wanted instead where there is one. After its repair it is warm.
   void fail(std::size_t replica, double now);
   void repair(std::size_t replica, double now);
 
-  // Over all replicas, from the start until `until`, or between two moments.
+  // Seconds for which replicas were on, summed over all of them, from the start until `until` or between two moments.
   double on_seconds(double until) const { return on_seconds(0, until); }
   double on_seconds(double from, double until) const;
   double starts() const { return starts_; }
@@ -72,7 +72,7 @@ class Scaler {
   // When the timetable has its next number.
   double next_in_schedule(double now) const;
   std::size_t after_cooldown(std::size_t units);
-  // Wants the first so many units that have not failed; one that was off is ready after `warming`.
+  // Makes the first `units` units that have not failed the wanted ones. One that was off is ready after `warming` seconds.
   void want(std::size_t units, double warming);
   void open_ready_ones();
 
@@ -80,21 +80,21 @@ class Scaler {
   std::size_t unit_ = 1;
   std::vector<Unit> units_;
   std::vector<std::int32_t> takers_;
-  std::size_t wanted_ = 1;  // units, as far as there are so many that have not failed
+  std::size_t wanted_ = 1;  // units that are wanted, some of which may have failed
   double now_ = 0, next_look_ = 0;
-  double next_ready_ = 0;         // when the next of those wanted is warm
-  double level_ = 0, trend_ = 0;  // of the requests inside; the trend is per look
+  double next_ready_ = 0;         // when the next wanted unit is warm
+  double level_ = 0, trend_ = 0;  // of the requests inside, the trend per look
   bool looked_ = false;
   struct Wish {
     double time;
     std::size_t units;
   };
-  std::deque<Wish> wishes_;  // of the cooldown
+  std::deque<Wish> wishes_;  // numbers wanted during the cooldown
   std::vector<RateStep> schedule_;
   struct Span {
     double since, until;
   };
-  std::vector<Span> spans_;  // of units that are off again
+  std::vector<Span> spans_;  // when units were on that are off again
   double starts_ = 0;
 };
 

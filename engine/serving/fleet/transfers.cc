@@ -40,7 +40,7 @@ double Transfers::share_ahead(double now, const Shipment& shipment) {
   const double reading_since = whole_moment(shipment.reading_since, reading_since_);
   const double begin = std::max({reading_since, from.idle_from, to.idle_from});
   const double window = std::min(from.idle_until, to.idle_until) - begin;
-  // Who began to read when an end was busy again leaves the time before to others.
+  // A prompt that began to be read when an end was busy again cannot use the idle time before.
   if (window <= kSameMoment) return 0;
   const double alone = alone_of(shipment);
   const double ahead = std::min(1 - shipment.last_share, window / alone);
@@ -133,7 +133,7 @@ void Transfers::share_again(double now, const Adapter& adapter) {
   settle(settled);
 }
 
-// All may use as much of the fabric as each other; who cannot use that much, because of its adapters, leaves the rest.
+// All shipments have equal shares of the fabric. One that cannot use its share, because of its adapters, leaves the rest to the others.
 void Transfers::share_fabric(double now) {
   uses_.clear();
   for (const std::int32_t slot : in_fabric_) {
@@ -168,7 +168,7 @@ void Transfers::leave(double now, std::size_t replica, std::int32_t flow) {
   }
 }
 
-// Of those that are there at one moment, which rounding may put in any order, the one that began first.
+// Of shipments that arrive at one moment, which rounding may put in any order, the one that began first.
 std::int32_t Transfers::first_of_this_moment() {
   const double latest = due_.front().end + kSameMoment;
   const Due* first = &due_.front();

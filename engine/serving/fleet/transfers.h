@@ -12,35 +12,35 @@
 
 namespace engine {
 
-// Comes from no replica; and to none: an encoder of images is free.
+// Special ends of a shipment: it comes from a tier below its own replica; it tells that an encoder of images is free.
 constexpr std::size_t kFromBelow = std::size_t(-1), kToEncoders = std::size_t(-1);
 
 // One sequence's KV.
 struct Shipment {
   std::size_t from = 0, to = 0;   // replicas
   std::int32_t slot = -1;         // of the sequence, where it goes
-  double sent = 0, received = 0;  // seconds of all adapters of either end, if it had them to itself
-  double fabric = 0;              // the same of the fabric between them; 0: it never limits
+  double sent = 0, received = 0;  // seconds at either end, if it had all adapters there to itself
+  double fabric = 0;  // seconds in the fabric between them; 0: the fabric never limits it
   double latency = 0;
-  double last_share = 1;     // what cannot leave before the prompt has been read,
-  double reading_since = 0;  // which began here
+  double last_share = 1;     // share of the KV that cannot leave before the prompt has been read
+  double reading_since = 0;  // when reading the prompt began
 };
 
-// Every adapter is shared evenly by what it carries, and a shipment moves at the lesser of its two shares: no
-// adapter carries more than it can, and one shipment's start or end concerns only those at its two ends. What a
-// shipment leaves unused at one end is not given to the others there, so these times are never below those
-// of max-min fair rates, and equal to them where all shipments wait for one end (`transfers_test.cc`). A fabric that is
-// oversubscribed is one more thing that they share: those that their adapters hold back leave the rest to the others.
+// Shipments share each adapter evenly, and a shipment moves at the lesser of its shares at its two ends. So no adapter carries more
+// than it can, and the start or end of a shipment concerns only those at its two ends. What a shipment leaves unused at one end is
+// not given to the others there. So these times are never below those of max-min fair rates, and equal to them where all shipments
+// are limited at the same end (`transfers_test.cc`). An oversubscribed fabric is one more thing that shipments share; those that
+// their adapters hold back leave the rest of it to the others.
 class Transfers {
  public:
   void reset(std::size_t replicas);
-  // When the next one is there; infinity where none is under way.
+  // When the next shipment arrives; infinity where none is under way.
   double next() const { return due_.empty() ? kNone : due_.front().end; }
   // Returns how many shipments were looked at.
   std::size_t start(double time, const Shipment& shipment);
-  // One that shares nothing, from a tier below its replica: when it is there is known.
+  // Starts a load from a tier below a replica. It shares nothing here, so its end is known.
   void start_from_below(double end, std::size_t to, std::int32_t slot);
-  // The next one, which is there now.
+  // Takes the next shipment, which arrives now.
   struct Arrived {
     Shipment shipment;
     double started = 0;
@@ -49,7 +49,7 @@ class Transfers {
   // How many are under way to or from a replica, and over the fabric between all of them.
   std::size_t under_way(std::size_t replica) const { return adapters_[replica].flows.size(); }
   std::size_t in_fabric() const { return in_fabric_.size(); }
-  // One that is under way will not come.
+  // A shipment that is under way will not come.
   void cancel(double now, std::size_t to, std::int32_t slot);
 
  private:
@@ -58,10 +58,10 @@ class Transfers {
   struct Flow {
     Shipment shipment;
     double started = 0;
-    double left = 1;         // share that is not there yet,
-    double since = 0;        // at this time,
-    double rate = 0;         // and how much of it a second brings
-    std::int64_t order = 0;  // of two that are there at one time, the one that began first
+    double left = 1;  // share that has not arrived yet at the time `since`
+    double since = 0;
+    double rate = 0;         // share that arrives per second
+    std::int64_t order = 0;  // of two that arrive at one time, the one that began first is first
     std::uint32_t version = 0;
   };
   struct Due {
@@ -75,18 +75,18 @@ class Transfers {
   };
   struct Adapter {
     std::vector<std::int32_t> flows;
-    // The last time at which it had nothing to do, as far as layers sent ahead have not used it.
+    // The last span in which it was idle, less what layers that were sent ahead have used of it.
     double idle_from = 0, idle_until = 0;
   };
 
-  // What begins and ends within a moment does so at one time. Shipments that share a way are sped up by those that have left it: a head
-  // start as small as rounding would grow with every round of a closed loop, threefold where three share.
+  // Starts and ends within a moment count as simultaneous. Shipments that share a way speed up when another one has left it, so a head
+  // start as small as a rounding error would grow with every round of a closed loop, threefold where three share.
   static double same_moment(double now, double& last) {
     if (std::abs(now - last) > kSameMoment) last = now;
     return last;
   }
-  // Likewise of times that others say: a whole moment. The last digits of when a step ends, which hang on how many steps were summed up
-  // at once, do not come in here.
+  // The same for times that come from outside, which are rounded to whole moments. The last digits of when a step ends depend on how
+  // many steps were summed up at once, and must not decide anything here.
   static double whole_moment(double said, double& last) {
     if (std::abs(said - last) > kSameMoment) last = whole_moments(said);
     return last;
@@ -106,14 +106,14 @@ class Transfers {
 
   std::vector<Flow> flows_;
   std::vector<std::int32_t> unused_;
-  std::vector<Adapter> adapters_;  // of all of a replica's devices, by replica
+  std::vector<Adapter> adapters_;  // by replica: the adapters of all its devices together
   std::vector<Due> due_;           // a heap; entries of older versions mean nothing
   std::vector<std::size_t> at_this_moment_;
   std::int64_t started_ = 0;
-  double moment_ = 0;                    // of the last start or end,
-  double reading_since_ = 0;             // and since when the last one sent ahead was read
-  std::vector<std::int32_t> in_fabric_;  // flows that the fabric may limit,
-  std::vector<double> uses_;             // and how much of it each would use
+  double moment_ = 0;                    // of the last start or end
+  double reading_since_ = 0;             // `reading_since` of the last shipment that was sent ahead
+  std::vector<std::int32_t> in_fabric_;  // flows that the fabric may limit
+  std::vector<double> uses_;             // how much of the fabric each of these would use
 };
 
 }  // namespace engine

@@ -157,7 +157,7 @@ DecodeSet::Fewer DecodeSet::step_apart(std::int64_t decodes, const ReplicaView& 
   return {.tokens = fewer_tokens, .blocks = fewer_blocks};
 }
 
-// Who is done first stands last; of equals, who came first.
+// The first to end stands last; of several that end together, the one that came first.
 void DecodeSet::note_done(std::int32_t slot, std::int64_t finish_token) {
   const auto place =
       std::ranges::lower_bound(done_, finish_token, std::greater<>{},
@@ -218,7 +218,7 @@ double DecodeSet::longest() {
   return double(longest_.at(running_.tokens) + running_.tokens + 1);
 }
 
-// Whoever's window was full before the last of the tokens made meanwhile grew by fewer than the others.
+// A sequence whose window was full before the last of these tokens grew by fewer tokens than the others.
 void DecodeSet::cross_windows(std::int64_t made) {
   const std::int64_t now = running_.tokens;
   windows_ += double(made) * double(filling_);
@@ -253,7 +253,7 @@ std::int64_t DecodeSet::last_step_that_takes(std::int64_t steps) const {
   return steps;
 }
 
-// Somebody grows: full cycles of all would take more than there are.
+// Only called where sequences grow, and where a full block for each of them per cycle would take more than there are.
 std::int64_t DecodeSet::fewer_steps_that_fit(std::int64_t most, std::int64_t free) const {
   const std::int64_t size = common_->blocks.size, most_tokens = pace_->made(running_.step, most);
   std::int64_t tokens = free / running_.growing * size;  // whole cycles

@@ -1,7 +1,6 @@
-// Who runs in a lane: the list of its sequences, and sums over those that decode (what they attend to,
-// the blocks they are about to take, when the next one is done). All of a lane make tokens together, so
-// contexts and due dates are kept relative to the tokens of the lane, and a step costs the same however
-// many take part in it; only a step that leaves decodes out does not.
+// The running sequences of a lane, and sums over those that decode: tokens they attend to, blocks they are about to take, when the
+// next one ends. All sequences of a lane make tokens together, so contexts and ends are kept relative to the number of tokens that
+// the lane has made. A step then costs the same however many sequences take part in it, unless it leaves some of them out.
 #pragma once
 
 #include <algorithm>
@@ -21,9 +20,9 @@ namespace engine {
 class DecodeSet {
  public:
   void reset(const PoolConstants& common, Sequences& sequences);
-  // Where what few events look at begins, or what is fetched when it is known that there is some.
+  // What most events look at ends here.
   const void* seldom_used() const { return finishes_.behind_usual(); }
-  // Who is done after so many steps, and who reads a prompt.
+  // Fetches the first sequence that ends after so many steps, and the first that reads a prompt.
   void fetch_sequences(std::int64_t steps) const {
     if (common_->uneven) fetch_lines(&longest_, &crossings_);
     finishes_.fetch_others();
@@ -38,7 +37,7 @@ class DecodeSet {
       if (caches) all[reader].fetch_prefix();
     }
   }
-  // The first that is done after so many steps, and the first that reads; -1: nobody.
+  // Slots of the first sequence that ends after so many steps, and of the first that reads a prompt; -1: there is none.
   std::int32_t done_after(std::int64_t steps) const {
     return finishes_.first_by(running_.tokens + pace_->made(running_.step, steps));
   }
@@ -48,24 +47,23 @@ class DecodeSet {
 
   const RunningSet& running() const { return running_; }
   const Pace& pace() const { return *pace_; }
-  // Steps make tokens at another pace from now on, for which that of the pool leaves room.
+  // From now on steps make tokens at another pace, which needs no more room than the pool's pace.
   void change_pace(const Pace& pace);
-  // Tokens that the next decode of all attends to, in all layers and in those with a window.
+  // Tokens that all sequences together attend to in the next decode step: in layers without a window, and in those with one.
   double contexts() const { return contexts_; }
   double windows() const { return windows_; }
-  // Decodes that still fill their window, and the fewest tokens until one of them has.
+  // Decoding sequences that have not filled their window yet, and the fewest tokens until one of them has.
   std::int64_t filling() const { return filling_; }
   std::int64_t tokens_to_full_window() const { return crossings_.next() - running_.tokens; }
   // KV tokens of prompts being read.
   std::int64_t prompt_tokens() const { return prompt_tokens_; }
-  // Tokens that the next decode of the longest sequence attends to; somebody decodes, and unequal
-  // contexts matter.
+  // Tokens that the longest sequence attends to in the next decode step. Only where sequences decode and unequal contexts matter.
   double longest();
   std::int64_t context(const Sequence& sequence) const {
     return sequence.decoding ? sequence.context_base + running_.tokens : sequence.computed;
   }
 
-  // Somebody comes, to read a prompt or, `begin` following at once, to decode; or is gone.
+  // A sequence joins, to read its prompt or, where `begin` follows at once, to decode; or it leaves.
   void append(std::int32_t slot) {
     Sequence& sequence = at(slot);
     sequence.before = running_.last;
@@ -89,7 +87,7 @@ class DecodeSet {
   }
   void read(std::int64_t tokens) { prompt_tokens_ += tokens; }
   void stop_reading(std::int32_t slot);
-  // It has read up to its target: those that have stop reading together, when the step is over.
+  // A sequence has read its prompt. `drop_readers` takes all such sequences off the list of readers when the step is over.
   void has_read(std::int32_t slot) { prompt_tokens_ -= at(slot).computed; }
   void drop_readers() {
     running_.prefilling.erase_if(
@@ -97,25 +95,26 @@ class DecodeSet {
   }
   // The sequence has read up to its target and made `generated` tokens.
   void begin(std::int32_t slot);
-  // It stops before its end, or at it; what it has computed and generated is noted in it.
+  // The sequence stops, at its end or before. What it has computed and generated is noted in it.
   void stop(std::int32_t slot);
 
-  // The next step leaves the newest `count` decodes out: they stay where they are.
+  // Leaves the newest `count` decoding sequences out of the next step: their contexts do not grow.
   void skip(std::int64_t count);
-  // Where sequences have paces of their own: the first `decodes` of them take the next step apart, none further than the
-  // lane does, and those that are done with it are known from here on. How many tokens, and blocks, fewer that takes.
+  // Where sequences have paces of their own: each of the first `decodes` sequences makes its own number of tokens in the next step,
+  // none more than the lane counts, and those that end with it are known from here on. Returns how many tokens and blocks fewer
+  // than the lane counts this takes.
   struct Fewer {
     std::int64_t tokens = 0, blocks = 0;
   };
   Fewer step_apart(std::int64_t decodes, const ReplicaView& view);
-  // Of one of those in the next step: whose it is, and the tokens it makes.
+  // Calls `visit(sequence, tokens)` for each of those sequences, with the tokens that it makes in the next step.
   template <class Visit>
   void each_apart(Visit visit) {
     for (std::size_t i = 0; i < behind_.size(); ++i) {
       visit(at(own_.slots()[i]), running_.next_tokens - behind_[i]);
     }
   }
-  // So many of those decoding take part in `steps` steps, of which only the last may end a sequence.
+  // `sequences` decoding sequences have taken `steps` steps, of which only the last one may end a sequence.
   [[gnu::always_inline]] void advance(std::int64_t steps, double sequences) {
     const std::int64_t made = pace_->made(running_.step, steps);
     running_.step += steps;
@@ -124,46 +123,46 @@ class DecodeSet {
     if (common_->window > 0) cross_windows(made);
     look_ahead();
   }
-  // The next of those that have made their last token; -1: nobody.
+  // Slot of the next sequence that has made its last token; -1: there is none.
   std::int32_t first_done();
-  // Steps until somebody has.
+  // Steps until a sequence makes its last token.
   std::int64_t steps_to_next_end() const {
     return pace_->steps_for(running_.step, finishes_.next() - running_.tokens);
   }
 
-  // Blocks that the decodes take over the next `steps` steps.
+  // Blocks that the decoding sequences take over the next `steps` steps.
   std::int64_t blocks_needed(std::int64_t steps) const {
     return steps == 1 ? running_.next_blocks : blocks_for_tokens(pace_->made(running_.step, steps));
   }
-  // The last of so many steps that takes some; the first where none does.
+  // The last of so many steps that takes any blocks; the first step where none does.
   std::int64_t last_step_that_takes(std::int64_t steps) const;
   // The most steps, up to `most`, for which `free` blocks suffice; one at least.
   std::int64_t steps_that_fit(std::int64_t most, std::int64_t free) const {
     const std::int64_t cycles = common_->blocks.filled(pace_->made(running_.step, most)) + 1;
     return cycles * running_.growing <= free ? most : fewer_steps_that_fit(most, free);
   }
-  // The same after `steps` steps that have their blocks: all that have, those included.
+  // The same where the first `steps` steps have their blocks already, which count as well.
   std::int64_t more_steps_that_fit(std::int64_t steps, std::int64_t most, std::int64_t free) const;
 
-  // The reference: everything counted again from the sequences themselves. Returns the blocks they hold
-  // beside shared ones.
+  // Counts everything anew from the sequences themselves and checks it: the reference for tests. Returns the blocks that only
+  // they hold.
   std::int64_t recount(const ReplicaView& view);
 
  private:
   Sequence& at(std::int32_t slot) { return (*sequences_)[std::size_t(slot)]; }
-  // Where blocks are counted: the context with the room that is kept ahead of it, less the lane's tokens.
+  // A sequence's place in the histogram of blocks: its context with the room kept ahead of it, less the lane's tokens.
   std::size_t phase_of(const Sequence& sequence) const {
     return phase(sequence.context_base + common_->pace.ahead());
   }
   std::size_t phase(std::int64_t tokens) const { return common_->blocks.phase(tokens); }
   std::int64_t blocks_for_tokens(std::int64_t tokens) const;
   std::int64_t fewer_steps_that_fit(std::int64_t most, std::int64_t free) const;
-  // What the next decode of all makes and takes.
+  // Notes what the next decode step of all sequences makes, and the blocks that it takes.
   void look_ahead() {
     running_.next_tokens = pace_->made(running_.step, 1);
     look_at_blocks();
   }
-  // The same, where only who takes part has changed.
+  // The same where only the set of sequences has changed.
   void look_at_blocks() {
     running_.next_blocks = running_.next_tokens == 1 ? blocks_by_phase_[phase(-running_.tokens)]
                                                      : blocks_for_tokens(running_.next_tokens);
@@ -171,7 +170,7 @@ class DecodeSet {
   std::int64_t crossing_of(const Sequence& sequence) const {
     return common_->window - 1 - sequence.context_base;
   }
-  // Whether it fills its window before it ends: only then does the calendar of windows hold it.
+  // Whether a sequence fills its window before it ends. Only then is it in the calendar of windows.
   bool crosses(const Sequence& sequence) const {
     return crossing_of(sequence) < sequence.finish_token + common_->pace.most();
   }
@@ -183,23 +182,25 @@ class DecodeSet {
 
   const PoolConstants* common_ = nullptr;
   Sequences* sequences_ = nullptr;
-  const Pace* pace_ =
-      nullptr;  // now; that of the pool makes the most tokens and takes the most room
+  // The present one; the pool's makes the most tokens and needs the most room.
+  const Pace* pace_ = nullptr;
   RunningSet running_;
-  SmallList<std::int32_t, 16> blocks_by_phase_;  // growing decodes by context modulo block size
+  SmallList<std::int32_t, 16> blocks_by_phase_;  // decoding sequences by context modulo block size
   double contexts_ = 0;
   double windows_ = 0;
   std::int64_t filling_ = 0;
   std::int64_t prompt_tokens_ = 0;
-  StepCalendar finishes_;       // last tokens, by the lane's tokens
-  LongestContext longest_;      // among the decodes ...
-  bool longest_stale_ = false;  // ... but somebody left or was left out before time
-  StepCalendar crossings_;      // windows that are full
-  Pace changed_pace_;           // where it is not that of the pool
-  // where sequences have paces of their own
+  StepCalendar finishes_;   // the lane's tokens at which sequences end
+  LongestContext longest_;  // among the decoding sequences
+  // It has to be found anew: a sequence left before its end, or was left out of a step.
+  bool longest_stale_ = false;
+  StepCalendar crossings_;  // the lane's tokens at which windows are full
+  Pace changed_pace_;       // the present pace, where it is not the pool's
+  // Where sequences have paces of their own
   OwnPaced own_;
-  std::span<const std::int64_t> behind_;  // those of the present step
-  std::vector<std::int32_t> done_;        // after it
+  std::span<const std::int64_t>
+      behind_;  // tokens by which each falls behind the lane in the present step
+  std::vector<std::int32_t> done_;  // sequences that end with it
 };
 
 }  // namespace engine

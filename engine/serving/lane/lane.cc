@@ -101,7 +101,7 @@ void Lane::plan(double now) {
       }
     } else {
       sequences_.plan_step(plan);
-      // Whether somebody makes way, or takes a seat, is asked at every step.
+      // Whether a sequence makes way, or takes a seat, is asked at every step.
       if (sequences_.contested() || sequences_.seats_somebody()) plan.steady = Steady::no;
       // The length was picked for those that have left, too: the next step picks again. They have left room to load into, and may
       // load again themselves: the next step looks.
@@ -114,7 +114,8 @@ void Lane::plan(double now) {
       const bool made_way = running().count < inside;
       check(running().count == 0 && (made_way || busy > 0),
             "a policy never leaves everyone waiting");
-      // Whoever loads, or has landed, may have what came free. Else it is woken when another lane is done, or KV has been carried.
+      // Blocks that came free may serve a request that loads or has landed, so it plans again at once. Otherwise the lane is woken when
+      // another lane is done, or when KV has been carried.
       if (made_way) end_ = now;
       return;
     }
@@ -152,8 +153,8 @@ void Lane::plan(double now) {
 // ---- stretches of decode steps: planned to the next thing that can happen, cut where something happens
 // before, summed up at the end ----------------------------------------------------------------------
 
-// Everybody decodes, for as long as the plan would be the same. Lanes of a pipeline share the blocks
-// and take turns in the first stage: they take one step at a time.
+// All sequences decode, for as long as the plan would be the same. Lanes of a pipeline share the blocks and take turns in the first
+// stage, so they take one step at a time.
 [[gnu::always_inline]] inline void Lane::start_steady(double now) {
   if (replica_->common->late_reading != nullptr && read_by_draft_first(now)) return;
   left_ = 1;
@@ -182,8 +183,8 @@ void Lane::start_stretch(double now) {
   if (common.given_up_in_sight) find_next_taking(1);
 }
 
-// Blocks that several sequences share hold their tokens once. Of a pipeline's lanes none knows for how long the others
-// shared what, nor who came from elsewhere meanwhile. States are everybody's own.
+// Blocks that several sequences share hold their tokens once. In a pipeline, and where KV comes from elsewhere, a lane does not know for
+// how long others shared what, so there every sequence counts in full. States are each sequence's own.
 double Lane::held_with_states(double token_seconds, double seconds) const {
   const double states = seconds * double(running().count) * double(replica_->common->states);
   if (replica_->common->lanes > 1 || replica_->common->carries) return token_seconds + states;

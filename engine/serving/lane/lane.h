@@ -1,5 +1,5 @@
-// One engine loop: it carries out plans, a step at a time, and takes long stretches of decode steps in
-// one go. A replica has one lane; a pipeline has one a stage, each with a batch in flight.
+// One engine loop: it carries out the policy's plans one step at a time, and takes long stretches of decode steps in one go.
+// A replica has one lane. A pipeline has one lane per stage, each with a batch in flight.
 #pragma once
 
 #include <cstdint>
@@ -11,95 +11,97 @@
 
 namespace engine {
 
-// With many replicas every line of memory has to be fetched anew: it begins with one.
+// Aligned, since with many replicas each cache line that an event touches has to be fetched from memory.
 class alignas(64) Lane {
  public:
   void reset(ReplicaState& replica);
   void fetch_own_lines() const { fetch_lines(this, sequences_.set.seldom_used()); }
-  // What an arrival looks at: the present work, which it may cut.
+  // Fetches what an arrival looks at: the present work, which the arrival may cut short.
   void fetch_work() const { fetch_lines(this, &chunks_); }
-  // Who is done with the present work, and who reads in it.
+  // Fetches the sequences that end with the present work, and those that read a prompt in it.
   void fetch_sequences() const { sequences_.set.fetch_sequences(steps_of_work()); }
-  // The first of either; -1: nobody.
+  // Slot of the first sequence of either kind; -1: there is none.
   std::int32_t first_done() const { return sequences_.set.done_after(steps_of_work()); }
   std::int32_t first_reader() const { return sequences_.set.first_reader(); }
 
-  // When something happens next; never, when there is nothing to do.
+  // When something happens next; `kNever` where there is nothing to do.
   double end() const { return end_; }
   bool idle() const { return work_ == Work::none && end_ == kNever; }
-  // There may be something to do at `now`.
+  // Makes an idle lane plan at `now`.
   void wake(double now) {
     if (idle() && !replica_->halted) end_ = now;
   }
   // The replica has failed: work ends at the next boundary, and nothing is planned.
   void halt(double time);
-  // Everybody is gone, and whoever ran has nothing left here; it is idle from `now` on.
+  // Forgets everything: all its sequences have left the replica. The lane is idle from `now` on.
   void clear(double now);
-  // Those that run leave their lane as they are.
+  // Takes all running sequences out of the lane and leaves their own state as it is.
   void stop_all();
   void count_idle(double until) {
     if (!working()) replica_->idle_seconds += until - free_since_;
   }
-  // Something arrived: a stretch that cares ends at the next boundary.
+  // A request arrived: a stretch that was planned to last until an arrival ends at the next step boundary.
   void interrupt(double time) {
     if (steady_ == Steady::until_arrival) stop_at(time);
   }
-  // Any stretch ends at the next boundary: blocks come free, or somebody joins who has read elsewhere.
+  // Ends any stretch at the first step boundary from `time` on, because blocks come free, or because a sequence joins whose
+  // prompt was read elsewhere.
   void stop_at(double time);
-  // The stretch goes on, but in two parts that meet at the first boundary from `time` on.
+  // Cuts the stretch in two parts at the first step boundary from `time` on; the second part follows the first at once.
   void split(double time);
-  // Takes the blocks that are gone by `time`, for who looks at the pool then.
+  // Takes from the pool the blocks that the present stretch has used by `time`, so that others can look at the pool.
   void settle(double time);
-  // Those that wait hold so many tokens of shared cache more, from now on, that are in the cache already, or fewer.
+  // From now on waiting requests hold `more` further shared tokens that are in the cache; negative: fewer.
   void count_sharing(double more, double now);
-  // Clients have the tokens of steps of the present stretch that have ended before somebody is told now.
+  // Hands the front end the tokens of all steps of the present stretch that have ended by `time`.
   void stream_until(double time, FrontEnd& front_end) const;
-  // From now on tiers below hear at once of what it uses: it has told what it had to.
+  // From now on tiers below the cache are told at once which prefixes this lane uses; they know of all uses so far.
   void tell_at_once(double time);
   bool working() const { return work_ != Work::none; }
-  // What happens at `end()` is the end of work, not only the time to plan, or to take blocks.
+  // Whether work ends at `end()`. Otherwise that is only the time to plan, or to take blocks for the next step.
   bool ends_work() const { return working() && !takes_blocks_next(); }
-  // Where others see what is given up here, and the present stretch goes on at `end()`: the blocks of its next step are taken.
-  // False where there are none to take, or somebody waits, who may be let in at any boundary.
+  // Takes the blocks of the next step of a stretch that goes on at `end()`. Needed only where other replicas see what this
+  // one gives up of its cache. False where the stretch takes no blocks there, or where a request waits: it may be admitted at
+  // any boundary, so the lane has to plan.
   bool take_next_blocks();
-  // What ran until `end()` is done; those that depart are listed. False where nothing ran.
+  // Ends what ran until `end()` and lists the sequences that depart. False where nothing ran.
   bool end_work();
-  // Begins what the policy says; with others it joins them, and begins when all have planned (`run_step`).
+  // Asks the policy and begins what it says. In a lockstep group a step begins once all members have planned (`run_step`).
   void plan(double now);
   void run_step(const BatchShape& batch, double seconds);
-  // Its present stretch has another part, on another line, in which the same sequences decode on; and that part, from the
-  // end of this one on.
+  // Whether the present stretch has another part, on another line of step times, in which the same sequences go on decoding.
   bool has_next_part() const {
     return left_ > 0 && work_ == Work::stretch && replica_->landed.empty();
   }
+  // Begins that part, at the end of the present one.
   void begin_next_part(double now);
   void end_part_at(double time);
-  // When its cache next loses something because of its age.
+  // When the cache next gives something up because it is too old.
   double next_to_expire() const { return replica_->pool.next_to_expire(); }
-  // In a pipeline (pipeline_turns.cc): nobody comes or goes with what happens at `end()`, and whoever decodes does so
-  // again; then that, and the next step.
+  // In a pipeline (pipeline_turns.cc): whether no sequence comes or goes at `end()`, so that the same ones decode again.
   bool decodes_on() const {
     if (work_ == Work::step || length_ >= 0 || steady_ != Steady::until_arrival) return false;
     return work_ == Work::none ? has_blocks() : sequences_.set.steps_to_next_end() > 1;
   }
-  // Nothing happens elsewhere in the pipeline before `others`. Says when the last of its turns was, and how many these were.
+  // When the last of some turns was, and how many turns there were.
   struct Decoded {
     double last = 0;
     std::int64_t turns = 1;
   };
+  // Takes such turns as long as they come before `others`, when something else happens in the pipeline.
   Decoded decode_on(double others);
-  // Others step with it, until then.
+  // In a lockstep group: the group decides that nothing happens here before `time`.
   void wait_until(double time) { end_ = time; }
-  // Nothing follows: of the present stretch so many steps are over, the last of them at `boundary`.
+  // The run is over: counts the `steps` steps of the present stretch that have ended, the last of them at `boundary`.
   void count_until(double boundary, std::int64_t steps);
 
   const RunningSet& running() const { return sequences_.set.running(); }
-  // That those that read their prompts here will take before they have.
+  // Blocks that the prompts being read here still need.
   std::int64_t blocks_to_read() const {
     return running().count > running().decoding ? sequences_.blocks_to_read() : 0;
   }
   double free_since() const { return free_since_; }
-  // Blocks held and tokens made at a moment inside the present work, and who takes part in it.
+  // What the lane holds at a moment inside its present work: blocks, tokens made so far, and running sequences.
   struct Moment {
     std::int64_t blocks = 0;
     double tokens = 0;
@@ -107,7 +109,7 @@ class alignas(64) Lane {
   };
   Moment at(double time) const;
   const ReplicaView& view() { return sequences_.view(); }
-  // Where it goes by what the cache has now.
+  // Sorts the queue anew where its order depends on what the cache has now.
   void order_queue() {
     const bool by_cache = replica_->common->settings->ordering == Ordering::longest_prefix;
     if (by_cache) sequences_.order_by_prefix();
@@ -119,8 +121,7 @@ class alignas(64) Lane {
 
   Sequence& at(std::int32_t slot) { return sequences_.at(slot); }
   std::int64_t steps_of_work() const { return work_ == Work::stretch ? stretch_.steps : 1; }
-  // Nothing to decide: the queue is empty and everybody decodes, as the policy had it before for as many, so everybody
-  // decodes on.
+  // Whether the policy need not be asked: nobody waits, all sequences decode, and the policy let as many decode before.
   bool goes_on() const {
     const bool as_before = steady_ == Steady::until_arrival ||
                            (running().decoding <= most_steady_ && replica_->landed.empty() &&
@@ -131,21 +132,21 @@ class alignas(64) Lane {
   bool has_blocks() const {
     return running().decoding > 0 && running().next_blocks <= replica_->pool.free();
   }
-  // Where steps propose more or fewer tokens: from now on as many as are best for those that decode, and in a step that
-  // also reads prompts perhaps fewer.
+  // Where the number of proposed tokens follows the load: picks the best one for the sequences that decode, and perhaps a
+  // smaller one for a step that also reads prompts.
   Decodes picked_for() const;
   void pick_length();
   void pick_beside_prompts();
   void change_length(int picked);
-  // What the load at hand makes one expect of reading a prompt.
+  // Judges by the present load whether it pays that the draft reads prompts at all.
   void begin_investment();
-  // The draft reads whatever it has not seen of those that decode, where it is about to propose for them. Returns how long
-  // that takes.
+  // Before the draft proposes, it reads the tokens of the decoding sequences that it has not seen yet. Returns the seconds
+  // that this takes.
   double draft_reading() {
     return replica_->common->late_reading != nullptr ? late_draft_reading() : 0;
   }
   double late_draft_reading();
-  // True where the draft has to read before anybody decodes on: nothing else is done for so long, or a single step is taken
+  // True where the draft has to read before the sequences decode on. The lane then either waits for it, or takes one step
   // together with it.
   bool read_by_draft_first(double now);
   void wait_for_draft(double now, double seconds);
@@ -153,7 +154,7 @@ class alignas(64) Lane {
     replica_->idle_seconds += now - free_since_;
     free_since_ = now;
   }
-  // In a pipeline: from now until the next batch may follow.
+  // In a pipeline: occupies the first stage from `now` until the next batch may enter it.
   [[gnu::always_inline]] void take_stage(double now) {
     ReplicaState& replica = *replica_;
     const PoolConstants& common = *replica.common;
@@ -170,19 +171,19 @@ class alignas(64) Lane {
   // Stretches
   void start_steady(double now);
   void start_stretch(double now);
-  // Steps of the next part, where others step with it. Where others see what is given up, they see it when its step begins: only
-  // the first one takes blocks from the cache.
+  // In a lockstep group: steps of the next part. Where other replicas see what is given up of the cache, they see it when a
+  // step begins, so only the first step of a part may take blocks from the cache.
   std::int64_t steps_unseen() const {
     if (!replica_->common->given_up_in_sight) return left_;
     const std::int64_t blocks = std::max(replica_->pool.before_cache(), running().next_blocks);
     return sequences_.set.steps_that_fit(left_, blocks);
   }
-  // Of a sequence, if the stretch is long enough.
+  // Tokens until the first sequence fills its attention window; `kNever` where the stretch cannot reach that.
   double tokens_to_full_window() const {
     const bool windows = left_ > 1 && sequences_.set.filling() > 0;
     return windows ? double(sequences_.set.tokens_to_full_window()) : kNever;
   }
-  // Of a stretch that begins: who takes part, and the line that its steps lie on.
+  // Sets up a stretch that begins: the sequences in it, and the line of step times that its steps lie on.
   [[gnu::always_inline]] void find_line(double now) {
     work_ = Work::stretch;
     start_ = now;
@@ -200,33 +201,33 @@ class alignas(64) Lane {
          .length = length_},
         *stretch_.line, own_line_);
   }
-  // The first step's blocks are gone from the start on: other lanes plan meanwhile.
+  // Takes the first step's blocks at the start, since other lanes of a pipeline plan before the step ends.
   void take_first_blocks() {
     taken_ = running().next_blocks;
     replica_->pool.take(taken_);
   }
-  // Without others that step with it, such a stretch goes on: it has blocks for its first `seen_steps_`, and takes those of the
-  // next one when that begins.
+  // Outside lockstep groups: whether the stretch has taken blocks for its first `seen_steps_` steps only, and takes those of the
+  // step after them when that step begins.
   bool takes_blocks_next() const { return work_ == Work::stretch && seen_steps_ < stretch_.steps; }
   void find_next_taking(std::int64_t steps_taken);
   void take_blocks_until(std::int64_t steps);
   double end_of_work() const { return takes_blocks_next() ? stretch_.end() : end_; }
-  // KV tokens that those that run held for `seconds`: each its own.
+  // Adds the KV tokens that the running sequences held for `seconds`. Tokens that several sequences share count once.
   void count_held(double token_seconds, double seconds) {
     const bool plain =
         replica_->common->states == 0 && !replica_->pool.shares() && replica_->held_waiting == 0;
     replica_->common->sums->kv_token_seconds +=
         plain ? token_seconds : held_with_states(token_seconds, seconds);
   }
-  // In a step of so many seconds, or while nobody steps. `taken_off`: tokens by which contexts are lower already, as those that
-  // draw are taken to fall behind a lane that is yet to make them.
+  // The same for a single step, or for time in which nothing runs. `taken_off` is added back: where acceptance is drawn, the
+  // contexts of the sequences already lack the tokens that this step will not make.
   void count_held_in_step(double seconds, std::int64_t taken_off = 0) {
     if (!replica_->common->counts_room) return;
     const double held = sequences_.set.contexts() + double(taken_off) - double(running().decoding) +
                         double(sequences_.set.prompt_tokens());
     count_held(held * seconds, seconds);
   }
-  // In the present stretch.
+  // The same for steps of the present stretch.
   [[gnu::always_inline]] void count_held_in_stretch(const Stretch::Sums& sums, double seconds) {
     if (!replica_->common->counts_room) return;
     const bool alone = replica_->group == nullptr;
@@ -234,7 +235,7 @@ class alignas(64) Lane {
     count_held(alone ? stretch_.held_seconds(sums, others) : held_seconds_, seconds);
   }
   double held_with_states(double token_seconds, double seconds) const;
-  // So many steps of the present stretch are over: their sums; and the gaps that the first of them ends.
+  // Counts `count` steps of the present stretch that are over.
   [[gnu::always_inline]] void count_steps(double count, const Stretch::Sums& sums, double seconds) {
     ReplicaState& replica = *replica_;
     const PoolConstants& common = *replica.common;
@@ -243,17 +244,18 @@ class alignas(64) Lane {
     common.sums->adapter_steps += count * double(sequences_.adapters.different());
     count_held_in_stretch(sums, seconds);
   }
+  // Counts the gaps between tokens that end with the first step of the stretch.
   [[gnu::always_inline]] void add_first_gaps() {
     sequences_.gaps.add_all(start_, stretch_.first_step, stretch_.sequences,
                             *replica_->common->stats,
                             [this](auto visit) { sequences_.each_decode(visit); });
   }
-  // Tokens of the present stretch, or of the present step, go to clients.
+  // Hands the tokens of the present stretch to the front end; `stream_step` does so for a single step.
   void stream_stretch() {
     if (replica_->common->front_end_seconds > 0) stream_steps_and_last();
   }
   void stream_steps_and_last();
-  // That the tokens of one of its steps take.
+  // Seconds that the front end needs for the tokens of one step of the stretch.
   double stream_seconds() const {
     return replica_->common->front_end_seconds * stretch_.sequences * stretch_.pace->rate();
   }
@@ -261,63 +263,65 @@ class alignas(64) Lane {
   [[gnu::noinline]] void log_stretch() const;
   void end_stretch();
   void cut(std::int64_t steps);
-  // With others (lane_in_group.cc): its place among them, and its stretch with theirs.
+  // In a lockstep group (lane_in_group.cc): this lane's number in it, and stretches that all members take together.
   std::size_t member() const;
   void follow_group();
   double begin_part_in_group();
   void begin_next_part_in_group(double now);
   void ask_group();
   void leave_group();
-  // Steps of the present stretch: the fewest that last until `time`, and those that are over then.
+  // Steps of the present stretch: the fewest that last until `time`, and those that are over by then.
   std::int64_t steps_until(double time) const;
   std::int64_t steps_over(double time) const;
   // Steps with prompts in them, or with some decodes left out
   void start_step(const StepPlan& plan, double now);
-  // The first so many decodes take part in the batch, and take the blocks of their next tokens.
+  // Puts the first `decodes` decoding sequences into the batch and takes the blocks of their next tokens.
   void add_decodes(std::int64_t decodes, BatchShape& batch);
-  // Prompts that are read on and those let in take their blocks. Returns how long their images take to encode.
+  // Takes blocks for prompts that are read further and for those that are admitted. Returns the seconds that encoding their
+  // images takes.
   double begin_prompts(const StepPlan& plan, double now);
-  // Of the step's decodes, which took so long.
+  // Counts the gaps between tokens that end with the present step, which takes `seconds`.
   void add_gaps(double seconds);
+  // Takes the newest `count` decoding sequences out of the batch of this step. Returns the blocks that they do not take.
   std::int64_t leave_out(std::int64_t count, BatchShape& batch);
-  // The first so many decodes draw how many tokens they make in this step. Returns the blocks they do not take.
+  // Draws for the first `decodes` sequences how many tokens each makes in this step. Returns the blocks that they do not take.
   std::int64_t draw(std::int64_t decodes);
-  // Tokens that decodes made in so many steps, where these or their proposals vary.
+  // Counts the tokens that `steps` steps made, where acceptance or the number of proposals varies.
   void count_verified(std::int64_t steps, double sequences, double made);
   double step_seconds(const BatchShape& batch, int length);
   void take_time(const BatchShape& batch, double seconds);
   void end_step();
 
-  // In one line of memory, before what is larger
+  // What every event looks at, in one cache line
   ReplicaState* replica_ = nullptr;
   double start_ = 0, end_ = kNever;
   double free_since_ = 0;  // end of the last work
   Work work_ = Work::none;
-  Steady steady_ = Steady::no;  // of a stretch,
-  bool all_decode_ = false;     // or of a step
-  int length_ = -1;             // of proposals, where it is picked
-  std::int64_t left_ = 0;       // steps of a stretch after this part
-  std::int64_t taken_ = 0;      // blocks of this part that are gone already
+  Steady steady_ = Steady::no;  // stretch: how long its plan holds
+  bool all_decode_ = false;     // step: every decoding sequence takes part in it
+  int length_ = -1;             // proposed tokens, where their number is picked by load; else -1
+  std::int64_t left_ = 0;       // steps of the stretch after its present part
+  std::int64_t taken_ = 0;      // blocks that the present part has already taken
   std::int64_t seen_steps_ = kAllSteps;
 
-  Stretch stretch_;  // this part of it
-  // of a step
+  Stretch stretch_;  // its present part
+  // The present step: its prompts, its decoding sequences, and the tokens that these make
   SmallList<Chunk, 2> chunks_;
   std::int64_t step_decodes_ = 0;
-  std::int64_t step_tokens_ = 0;  // that its decodes make
+  std::int64_t step_tokens_ = 0;
   LaneSequences sequences_;
-  // The most sequences of which the policy said that all decode until somebody comes: so do fewer, as long as steps work on
-  // as many tokens of each.
+  // The largest number of sequences that the policy let decode until the next arrival. It would let fewer do so, too, as long
+  // as a step works on as many tokens of each.
   std::int64_t most_steady_ = 0;
-  // From here on few events look at anything.
-  // Where others step with it: of KV tokens in a stretch; and whether that goes on where one before it ended, so that its
-  // first step ends the same gaps as theirs.
+  // Few events look at what follows.
+  // In a lockstep group: KV tokens times seconds of the present stretch; and whether this stretch continues the one before it,
+  // so that the gaps of its first step are counted already.
   double held_seconds_ = 0;
   bool goes_on_in_group_ = false;
-  DecodeLine own_line_;  // of the stretch, where the table does not keep it
-  double drafting_ = 0;  // seconds of a step, in a pipeline
-  std::int64_t saves_ =
-      0;  // picoseconds that proposals save in each step, or would, where their length is picked
+  DecodeLine own_line_;  // line of the stretch, where the table does not keep it
+  double drafting_ = 0;  // in a pipeline: seconds that the draft takes in the present step
+  // Where the number of proposed tokens is picked: picoseconds that they save in each step, or would save.
+  std::int64_t saves_ = 0;
 };
 
 }  // namespace engine

@@ -59,8 +59,8 @@ void Lane::tell_at_once(double time) {
   if (work_ == Work::stretch && time < end_) find_next_taking(steps_until(time));
 }
 
-// What is taken before any cache suffices for some steps, and so does cache of which nobody else hears anything new. The step
-// after these takes what others see.
+// Blocks that are taken before any cache suffice for some steps, and so does cache that other replicas need not hear of at once. The step
+// after these takes cache in sight of the others, and is an event of its own.
 void Lane::find_next_taking(std::int64_t steps_taken) {
   KvPool& pool = replica_->pool;
   const bool late = replica_->common->tells_late && replica_->waiting.empty();

@@ -99,7 +99,7 @@ void LaneSequences::admit(const Admission& admission, double now) {
   sequence.whereabouts = Whereabouts::running;
   if (common.settings->ordering == Ordering::fair_share) replica.shares.serve(sequence.order);
   if (sequence.scheduled < 0) {
-    // Who was put back leaves the queue again and again, which brings those behind it no further.
+    // Not for a preempted sequence: that it leaves the queue once more brings those behind it no further.
     if (common.settings->admission.shed_late) replica.note_admission(sequence, now);
     sequence.scheduled = std::max(now, sequence.arrival);  // not before it by less than a moment
     sequence.cached = sequence.computed;
@@ -133,7 +133,7 @@ void LaneSequences::come_back(Sequence& sequence) {
   replica_->common->sums->found_again(sequence.found_again);
 }
 
-// Those whose prompts were read elsewhere take the seats that are free, in the order in which they came.
+// Sequences whose prompts were read elsewhere take the free seats, in the order in which their KV came.
 bool LaneSequences::join_landed(double now) {
   ReplicaState& replica = *replica_;
   const std::int64_t seats = view().seats - set.running().count;
@@ -278,8 +278,8 @@ void LaneSequences::leave_in_cache(Sequence& sequence) {
   if (policy_of(common.settings->policy).left_in_cache == LeftInCache::read) {
     tokens = std::min(tokens, sequence.target);
   }
-  // Nobody else in the pool makes way at the same count, so nobody else has the key; those of prompts come from other mixes of the
-  // seed (RequestSource::add_prefix).
+  // No other sequence of the pool makes way at the same count, so no other has this key; keys of prompts come from other mixes of the seed
+  // (RequestSource::add_prefix).
   constexpr std::uint64_t own = 4;
   const std::uint64_t request =
       mixed_seed(mixed_seed(common.seed, own), std::uint64_t(sequence.number));

@@ -1,5 +1,5 @@
-// The sequences of a lane as they come and go: admitted from the queue or landed from another pool, read,
-// decoding, preempted, done. Blocks are taken and given back here.
+// The sequences of a lane as they come and go: they are admitted from the queue or land from another pool, their prompts are
+// read, they decode, are preempted, end. Blocks are taken and given back here.
 #pragma once
 
 #include <algorithm>
@@ -20,15 +20,15 @@ class LaneSequences {
   void reset(ReplicaState& replica);
 
  private:
-  // What every event looks at comes first: with many replicas every line of memory has to be fetched anew.
+  // What every event looks at stands first, since with many replicas each cache line has to be fetched from memory.
   ReplicaState* replica_ = nullptr;
   std::optional<ReplicaView> view_;  // of the present run
-  bool makes_way_ = false;           // who runs, for who is more urgent
+  bool makes_way_ = false;           // running sequences make way for more urgent ones
 
  public:
-  bool unread_by_draft = false;  // somebody has begun to decode since the draft last read
+  bool unread_by_draft = false;  // a sequence has begun to decode since the draft last read
   TokenGaps gaps;
-  AdapterCount adapters;  // of those that run
+  AdapterCount adapters;  // of the running sequences
   DecodeSet set;
   DraftInvestment investment;  // where the draft reads late
 
@@ -48,41 +48,41 @@ class LaneSequences {
     if (replica_->loads()) return plan_at_most(std::numeric_limits<std::int64_t>::max(), plan);
     replica_->common->plan(view(), plan);
   }
-  // For one in which nobody comes in: it picks who leaves where all are equally urgent. Whoever was put back for those that run would
-  // come in again at once where a policy reads prompts first, and be put back for ever.
+  // The policy's plan for a step that admits nobody: it picks which sequences make way where all are equally urgent. A policy that
+  // reads prompts first would otherwise admit at once what has just made way for the running ones, and so on for ever.
   void plan_those_inside(StepPlan& plan) { plan_at_most(set.running().count, plan); }
   Sequence& at(std::int32_t slot) { return replica_->sequences[std::size_t(slot)]; }
-  // The blocks of a sequence, for which seats need not be counted.
+  // The view for counting a sequence's blocks; its seats need not be up to date.
   const ReplicaView& blocks() const { return *view_; }
 
-  // Puts those of the first in the queue forward whose prompts are cached furthest.
+  // Sorts the front of the queue by how much of each prompt is cached, the most first.
   void order_by_prefix();
   void hold_prefixes(const StepPlan& plan);
   void admit(const Admission& admission, double now);
-  // True where somebody did.
+  // Lets sequences decode whose KV has arrived, as far as there are seats. True where at least one does.
   bool join_landed(double now);
   void begin_decoding(std::int32_t slot, double now);
-  // It leaves the lane and its blocks, and keeps the tokens it has made.
+  // Takes a sequence out of the lane and gives back its blocks. The tokens that it has made are kept.
   void stop(std::int32_t slot);
   void preempt(std::int32_t slot, bool to_the_end);
-  // Less urgent ones leave where blocks or seats are lacking for more urgent ones (make_way.cc).
-  // True where that was for those that run: they decode before anybody else comes in.
+  // Less urgent sequences make way where more urgent ones lack blocks or seats (make_way.cc). True where that was for running
+  // sequences, which then decode before anything is admitted.
   bool make_way();
-  // Somebody waits who is more urgent than somebody who runs, and may push them out.
+  // Whether the first in the queue is more urgent than some running sequence, and may push it out.
   bool contested() {
     return makes_way_ && !replica_->waiting.empty() &&
            less_urgent_than(at(replica_->waiting.at(0)).priority) >= 0;
   }
-  // Somebody whose prompt was read elsewhere waits for a seat, and there is one since others made way: it is taken with the next plan.
+  // Whether a sequence whose prompt was read elsewhere gets a seat with the next plan, because others made way.
   bool seats_somebody() { return !replica_->landed.empty() && set.running().count < view().seats; }
   bool makes_way() const { return makes_way_; }
   void finish_due();
-  // That those that read their prompts will take until they have.
+  // Blocks that the prompts being read will still take.
   std::int64_t blocks_to_read() const;
-  // The reference: sums over the lane, counted again.
+  // Counts all sums over the lane anew and checks them: the reference for tests.
   void recount();
 
-  // Of one that decodes: a prefix that was in the cache is known to the draft as well.
+  // Tokens of a decoding sequence that the draft has not read. A prefix that was in the cache is known to the draft as well.
   std::int64_t unread_tokens(const Sequence& sequence) const {
     const std::int64_t context = set.context(sequence);
     return context - std::min(sequence.cached, context - 1);
@@ -100,7 +100,7 @@ class LaneSequences {
     set.begin(slot);
     if (replica_->common->late_reading != nullptr) await_draft(at(slot));
   }
-  // The draft has not read it, and may have to.
+  // Notes that the draft has not read this sequence yet.
   void await_draft(Sequence& sequence) {
     sequence.drafted = false;
     unread_by_draft = true;
@@ -127,33 +127,33 @@ class LaneSequences {
   void finish(std::int32_t slot);
   void leave_in_cache(Sequence& sequence);
   void look_up(const Sequence& sequence);
-  // It was inside before: it made way, or another replica failed.
+  // For a sequence that was inside before, and made way or lost its replica.
   void come_back(Sequence& sequence);
   void share_seats();
   void count_waste(const Sequence& sequence);
-  // Of those that run, the least urgent one, the newest of equals; -1 where nobody is less urgent than `level`.
+  // The least urgent running sequence, and of equals the newest; -1 where none is less urgent than `level`.
   std::int32_t less_urgent_than(std::int64_t level);
   std::int64_t most_urgent_running();
-  // What comes free if some leave: what they hold, and what their next step would take. What others share may be what somebody who
-  // waits has found: `own` is without it.
+  // What comes free if some sequences leave: the blocks they hold, the blocks their next step would take, and seats. `own` leaves
+  // out blocks that they share with others, since a waiting request may have found those in the cache.
   struct Room {
     std::int64_t own = 0, blocks = 0, seats = 0;
     std::vector<KvHolding::Part> gone;
   };
   void add_room_of(const Sequence& sequence, Room& room) const;
-  // Whether somebody fits who needs no more than comes free if all who are less urgent leave.
+  // Whether `fits` is satisfied by what comes free if all sequences that are less urgent than `level` leave.
   template <class Fits>
   bool fits_without_less_urgent(std::int64_t level, Fits fits);
-  // The policy's plan where no more than so many may run.
+  // The policy's plan where at most so many sequences may run.
   void plan_at_most(std::int64_t running, StepPlan& plan);
-  // Nobody runs with that plan, and nothing is under way that would change it.
+  // Whether nothing runs with that plan, and nothing is under way that would change it.
   bool keeps_nobody(const StepPlan& plan) const;
   std::int64_t blocks_to_let_in(const Sequence& head, const KvPool::Match& hit);
   void make_way_for_queue();
-  // Blocks that those that run take in their next step.
+  // Blocks that the running sequences take in their next step.
   std::int64_t blocks_to_go_on();
 
-  UrgencyLists urgency_;  // of those that run, where they make way
+  UrgencyLists urgency_;  // of the running sequences, where they make way for more urgent ones
 };
 
 }  // namespace engine

@@ -86,7 +86,7 @@ double Lane::late_draft_reading() {
   return unread.prefill_tokens > 0 ? replica_->common->table->read_by_draft(unread) : 0;
 }
 
-// Who steps with others, or takes turns with other batches, would lose a turn by a step in which nobody takes part.
+// A lane in a lockstep group, or in a pipeline, would lose a turn by a step in which no sequence takes part, so it does not wait apart.
 bool Lane::read_by_draft_first(double now) {
   if (replica_->group != nullptr || replica_->common->lanes > 1) {
     if (length_ <= 0 || !sequences_.unread_by_draft) return false;
@@ -101,7 +101,7 @@ bool Lane::read_by_draft_first(double now) {
   return reading > 0;
 }
 
-// A step in which nobody takes part.
+// A step in which no sequence takes part, while the draft reads.
 void Lane::wait_for_draft(double now, double seconds) {
   ReplicaState& replica = *replica_;
   const PoolConstants& common = *replica.common;

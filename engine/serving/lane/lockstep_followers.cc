@@ -17,7 +17,7 @@ void AlikeFollowers::take_line(std::size_t member) {
   if (known_until_ >= 0 && can_lead(one)) rivals_.push_back(std::uint32_t(member));
 }
 
-// Without the leader somebody may lead who could not before.
+// Without the leader another follower may lead that could not before.
 void AlikeFollowers::remove(std::size_t member) {
   const Follower& one = (*all_)[member];
   forget_line(member);
@@ -33,8 +33,8 @@ void AlikeFollowers::forget_line(std::size_t member) {
   if (member == leader_) known_until_ = -1;
 }
 
-// The leader's time does not fall. Whoever has not come up to what it is now, in either part, by the last of these steps
-// takes no longer than it in any of them.
+// The leader's time does not fall. A follower that does not reach the leader's present time, in either part, by the last of these steps
+// takes no longer than the leader in any of them.
 void AlikeFollowers::find_rivals(std::int64_t step, std::int64_t until) {
   // So far beyond that it is seldom asked, so near that few are rivals.
   constexpr std::int64_t further = 256;

@@ -294,7 +294,7 @@ void LockstepGroup::end() {
   joined_steps_.clear();
 }
 
-// Of the steps that were taken with the same senders, before there are others.
+// Counts the shared part of all steps that were taken with the same senders, before these change.
 void LockstepGroup::count_shared() {
   if (changed_) return;
   changed_ = true;
@@ -313,8 +313,8 @@ void LockstepGroup::count_shared() {
   }
 }
 
-// What followers hold and wait for, who of them is due, and the gaps between their tokens: those of a follower's first step
-// are its own.
+// Counts what followers hold and wait for, which of them are due, and the gaps between their tokens. Gaps of a follower's first step are
+// counted by the follower itself.
 void LockstepGroup::count_followers() {
   if (!any_follow()) return;
   const double n = double(piece_.steps), seconds = piece_.lasts;
@@ -343,7 +343,7 @@ void LockstepGroup::count_followers() {
   if (n > 1) setup_.stats->add_gaps(piece_, 1, piece_.steps, seconds - piece_.first_step);
 }
 
-// Of those whose first step is over: how many sequences they have.
+// Followers whose first step is over become ordinary ones. Returns how many sequences they have.
 double LockstepGroup::take_newcomers() {
   double sequences = 0;
   for (const std::size_t member : newcomers_) {

@@ -1,9 +1,9 @@
-// Replicas that share experts, which begin and end their steps together, as engines with data-parallel attention do: at a
-// boundary every member plans, the step lasts until the slowest is done, and those that have nothing to do take part in it
-// with nothing. While nobody has anything to do all of them rest; whoever gets something wakes them.
+// A group of replicas that share experts and so begin and end their steps together, as engines with data-parallel attention do. At
+// a step boundary every member plans. The step lasts until the slowest member is done; members that have nothing to do take part
+// with an empty batch. While no member has anything to do the group rests, and the first that gets something wakes it.
 //
-// A member that decodes on follows the group: it is not looked at before its stretch is over, and what its steps take is
-// known from a straight line. As long as one line is the longest, so are the group's steps on it: a piece.
+// A member that only decodes on follows the group: it is not looked at before its stretch is over, and a straight line says what its
+// steps take. While one member's line is the longest, the group's steps lie on that line. Such a run of steps is called a piece.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace engine {
 
 class LockstepGroup {
  public:
-  // Of `members` replicas from `first` on, in a pool that has this table and these sums.
+  // `members` replicas from `first` on, with the step table and the sums of their pool.
   struct Setup {
     StepTable* table = nullptr;
     PoolSums* sums = nullptr;
@@ -35,7 +35,8 @@ class LockstepGroup {
     std::size_t first = 0;
     std::size_t members = 1;
     DeploymentRole role = DeploymentRole::main;
-    bool expiry_in_sight = false;  // others find what a member's cache gives up because of its age
+    // Other replicas find what a member's cache gives up because of its age.
+    bool expiry_in_sight = false;
   };
   void reset(const Setup& setup);
 
@@ -43,12 +44,12 @@ class LockstepGroup {
   std::size_t members() const { return setup_.members; }
 
   // ---- its turns --------------------------------------------------------------------------------
-  // When a piece ends, or else when somebody plans.
+  // When the present piece ends or, while the group rests, when a member plans.
   double next_event() const;
   bool steps() const { return steps_; }
   // The end of the present piece, or of the last one.
   double until() const { return until_; }
-  // A member has something to plan from `time` on, at the next boundary; never: it has not, or it works.
+  // A member has something to plan at the first boundary from `time` on; `kNever`: it has nothing to plan, or it works.
   void wants_turn(std::size_t member, double time) {
     turns_[member] = time;
     const std::uint64_t bit = std::uint64_t{1} << member % kWord;
@@ -56,7 +57,7 @@ class LockstepGroup {
     word = time < kNever ? word | bit : word & ~bit;
     if (time < until_) split(time);
   }
-  // The first member from `from` on that has something to plan by `now`; members(): nobody.
+  // The first member from `from` on that has something to plan by `now`; members(): none has.
   std::size_t next_turn(std::size_t from, double now) const {
     std::uint64_t later = ~std::uint64_t{0} << from % kWord;
     for (std::size_t word = from / kWord; word < asking_.size(); ++word) {
@@ -68,31 +69,31 @@ class LockstepGroup {
     }
     return setup_.members;
   }
-  // The piece is over.
+  // Ends the present piece.
   void end();
-  // Members whose work is over, in their order; asked once.
+  // Members whose work ends with it, in their order. Asked once per piece.
   std::span<const std::size_t> take_due();
-  // All have planned: the next piece begins, if anybody does something in it.
+  // All members have planned: begins the next piece, if any of them does something in it.
   void begin(double now);
-  // The run is over: what followers did in pieces that are over is counted.
+  // The run is over: counts what followers did in pieces that have ended.
   void settle();
 
   // ---- its members ------------------------------------------------------------------------------
-  // One that plans has a batch in the next step alone, for which it does something else before that takes so long.
+  // A member that plans has a batch in the next step only. Before it computes, `before` seconds pass for other things.
   struct SingleStep {
     BatchShape batch;
     double before = 0;
-    int length = -1;  // of proposals, where it is picked
+    int length = -1;  // proposed tokens, where their number is picked by load
   };
   void join(Lane& lane, std::size_t member, const SingleStep& step);
-  // One that plans decodes on for the steps of a stretch, with so many KV tokens held in the first of them.
+  // A member that plans decodes on for the steps of a stretch, holding `held` KV tokens in the first of them.
   void follow(Lane& lane, std::size_t member, const Stretch& stretch, double held);
-  // A follower stops at the first boundary from `time` on. Returns the steps it will have taken.
+  // Makes a follower stop at the first boundary from `time` on. Returns the steps that it will have taken.
   std::int64_t stop(std::size_t member, double time);
-  // What a follower took whose stretch is over: then it leaves, or its sequences decode on in another stretch.
+  // What a follower did whose stretch is over. Then it leaves, or follows on with another stretch of the same sequences.
   struct Taken {
     double first_step = 0;
-    double held_seconds = 0;  // of KV tokens
+    double held_seconds = 0;  // KV tokens times seconds
   };
   Taken taken_by(std::size_t member) const {
     const Follower& one = followers_[member];
@@ -100,12 +101,12 @@ class LockstepGroup {
   }
   void leave(std::size_t member);
   void follow_on(std::size_t member, double held);
-  // The present piece ends at the first boundary from `time` on.
+  // Ends the present piece at the first boundary from `time` on.
   void split(double time);
-  // Steps of a follower's stretch: that have begun, and that are over, by a moment of the present piece.
+  // Steps of a follower's stretch that have begun, and that are over, at a moment of the present piece.
   std::int64_t steps_until(std::size_t member, double time) const;
   std::int64_t steps_over(std::size_t member, double time) const;
-  // Those that ended before a moment of the present piece, how long the first of them took, and when the last one ended.
+  // Steps of it that ended before that moment, how long the first of them took, and when the last one ended.
   std::int64_t steps_ended(std::size_t member, double time) const {
     const std::int64_t before = taken_ - followers_[member].from;
     return steps_ ? before + piece_.steps_until(std::min(time, until_)) - 1 : before;
@@ -131,7 +132,7 @@ class LockstepGroup {
 
   std::size_t sender_of(const DecodeLine& line);
   bool any_follow() const { return following_ > 0; }
-  // Each kind of senders that has members, and those of them that follow.
+  // Calls `visit` for each kind of senders that has members, and for its followers.
   template <class Visit>
   void each_kind(Visit visit) {
     AlikeFollowers* alike = alike_.data();
@@ -146,11 +147,11 @@ class LockstepGroup {
       if (followers_[member].follows) visit(followers_[member], member);
     }
   }
-  // Of KV tokens that a follower held, to the end of the last piece.
+  // KV tokens times seconds that a follower held until the end of the last piece.
   double held_seconds(const Follower& one) const;
   void sum_up_held();
   void change_due(std::size_t member, std::int64_t due);
-  // Those that are due by a step are listed.
+  // Lists the followers whose stretch is over at `step`.
   void take_dues(std::int64_t step);
   void begin_stretch(std::size_t member, double held);
   void find_piece(double now);
@@ -165,27 +166,26 @@ class LockstepGroup {
   Setup setup_;
   bool steps_ = false;
   double until_ = 0;
-  std::int64_t taken_ = 0;  // steps, before the present piece
+  std::int64_t taken_ = 0;  // steps before the present piece
   Stretch piece_;
   std::vector<double> turns_;                 // by member
-  std::vector<std::uint64_t> asking_;         // a bit for each member: it has a turn at some time
+  std::vector<std::uint64_t> asking_;         // one bit per member: it has something to plan
   std::vector<std::size_t> due_, taken_due_;  // members
   std::vector<Follower> followers_;           // by member, whether or not it follows
-  std::size_t following_ = 0,
-              unequal_ =
-                  0;      // how many do; of these, some whose steps make unequal numbers of tokens
-  double sequences_ = 0;  // of all of them
-  StepCalendar dues_;     // of followers
+  std::size_t following_ = 0;                 // number of followers
+  std::size_t unequal_ = 0;  // of these, followers whose steps make unequal numbers of tokens
+  double sequences_ = 0;     // of all followers
+  StepCalendar dues_;        // steps at which followers' stretches are over
   std::vector<std::size_t> newcomers_;  // followers from the next piece on
-  // Of pieces that are over, since a step `base_`: their seconds, and the sum of those of each step times its number.
+  // Sums over the steps from `base_` on that have ended: their seconds, and their seconds times their number.
   std::int64_t base_ = 0;
   double seconds_ = 0, moments_ = 0;
-  std::vector<Senders> senders_;       // some of them without members
-  std::vector<AlikeFollowers> alike_;  // those of each sender
+  std::vector<Senders> senders_;       // kinds of members by what they send; some have no members
+  std::vector<AlikeFollowers> alike_;  // the followers of each kind
   StepTable::SharedStep shared_;
-  bool changed_ = true;  // who sends what, since what is shared was found
-  double uncounted_steps_ = 0, uncounted_seconds_ = 0;  // of those since then
-  // Of the step that is planned, or of the present one.
+  bool changed_ = true;  // members send something else since `shared_` was found
+  double uncounted_steps_ = 0, uncounted_seconds_ = 0;  // steps since then
+  // Members with a batch in the step that is planned, or in the present one
   std::vector<Joined> joined_;
   std::vector<MemberStep> joined_steps_;
 };

@@ -15,17 +15,17 @@ namespace engine {
 class OwnPaced {
  public:
   void clear() { keep(0); }
-  // Somebody begins to decode who was admitted after `before` (-1: before all), and draws with this seed.
+  // A sequence begins to decode that was admitted after `before` (-1: before all others). Its draws follow from `seed`.
   void insert(std::int32_t slot, std::int32_t before, const Sequence& sequence, std::uint64_t seed);
   void erase(std::int32_t slot);
-  // The newest so many make none of the tokens that the lane makes.
+  // The `newest` newest sequences make none of the tokens that the lane makes in this step.
   void leave_out(std::int64_t newest, std::int64_t tokens) {
     for (auto base = bases_.end() - newest; base != bases_.end(); ++base) *base -= tokens;
   }
 
   std::span<const std::int32_t> slots() const { return slots_; }
   std::span<std::int64_t> bases() { return bases_; }
-  // A step of the first so many: the lane makes `tokens` in it, as many as can hold of what is proposed.
+  // A step of the first sequences. The lane counts `tokens` for each, which is as many as a step can make at most.
   struct Step {
     std::size_t decodes = 0;
     std::int64_t lane_tokens = 0;  // before it

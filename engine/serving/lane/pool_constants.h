@@ -1,5 +1,5 @@
-// What all replicas of a pool have in common while a run lasts. Each of them refers to it: with thousands of replicas every line
-// of memory has to be fetched anew, and these few stay at hand.
+// What all replicas of a pool have in common while a run lasts. It stands in one place to which all refer: with thousands of
+// replicas each cache line has to be fetched from memory, but the few lines of this one stay in the cache.
 #pragma once
 
 #include <array>
@@ -20,11 +20,11 @@
 
 namespace engine {
 
-// How tokens fill blocks: how many they fill, and the place in its block of the next one.
+// How tokens fill blocks: how many blocks are full, and which place in its block the next token has.
 struct BlockFilling {
   std::int64_t size = 1;
-  std::int64_t mask = 0;  // of a size that is a power of two; -1: it is not
-  int shift = 0;          // likewise
+  std::int64_t mask = 0;  // size - 1 where the size is a power of two, else -1
+  int shift = 0;          // its logarithm where the size is a power of two
 
   static BlockFilling of(std::int64_t size) {
     const auto bits = std::uint64_t(size);
@@ -47,40 +47,46 @@ struct PoolConstants : PolicyConstants {
   StepTable* table = nullptr;
   ServingStats* stats = nullptr;
   PoolSums* sums = nullptr;
-  StepPlan* scratch_plan = nullptr;  // of all replicas: it is made and carried out in one turn
-  std::int64_t lanes = 1;            // of a replica: a pipeline stage each, with a batch in flight
+  // Shared by all replicas, since a plan is made and carried out in one turn.
+  StepPlan* scratch_plan = nullptr;
+  std::int64_t lanes = 1;  // of one replica: one per pipeline stage, each with a batch in flight
   BlockFilling blocks;
-  double front_end_seconds = 0;               // of a token; 0: clients have tokens at once
+  double front_end_seconds = 0;               // per token; 0: clients have tokens at once
   std::int64_t window = 0;                    // 0: no sliding window
-  std::int64_t state = 0, states = 0;         // of scans, in tokens, as in PoolSetup
+  std::int64_t state = 0, states = 0;         // as in PoolSetup
   const SequencePaces* own_paces = nullptr;   // as in PoolSetup
-  const LateReading* late_reading = nullptr;  // likewise
-  StepLog* log = nullptr;                     // where work is written down; null: nowhere
+  const LateReading* late_reading = nullptr;  // as in PoolSetup
+  StepLog* log = nullptr;                     // where steps are written down; null: nowhere
   Turns turns;                                // as in PoolSetup
   DeploymentRole role = DeploymentRole::main;
   DraftPlace draft_place = DraftPlace::last_stage;
-  bool takes_turns = false;        // others have the devices in between
-  bool picks_length = false;       // of proposals, step by step
-  bool uneven = false;             // step times depend on the longest context
-  bool carries = false;            // KV comes from another pool, or goes to one
-  bool hands_over = false;         // who departs keeps its blocks until its KV is carried away
-  bool tells_first_token = false;  // of sequences that come from another pool, when they come
-  bool given_up_in_sight = false;  // others find what a replica gives up in a store they share
-  bool tells_late =
-      false;  // likewise, and tiers below need not hear at once that something was used
-  bool counts_room = true;  // KV held, and room that holds nothing, over time: somebody asks for it
-  bool audit = false;       // recount everything at every step
+  bool takes_turns = false;   // another model has the devices in between
+  bool picks_length = false;  // the number of proposed tokens is picked step by step
+  bool uneven = false;        // step times depend on the longest context
+  bool carries = false;       // KV comes from another pool, or goes to one
+  bool hands_over = false;  // a sequence that departs keeps its blocks until its KV is carried away
+  bool tells_first_token = false;  // of sequences from another pool, when their KV arrives
+  // Other replicas find what this one gives up of its cache, in a store they share.
+  bool given_up_in_sight = false;
+  // The same, but that store need not be told at once that a prefix was used.
+  bool tells_late = false;
+  // KV held, and room that holds nothing, are summed over time for the row's figures.
+  bool counts_room = true;
+  bool audit = false;               // recount everything at every step
   bool answers_come_later = false;  // PolicyEntry
-  // Paces are not drawn, no draft reads late, no cache grows old, nobody steps or takes turns with it, and no step is written
-  // down.
+  // No acceptance is drawn, no draft reads late, no cache grows old, the replica steps and takes turns on its own, and no step
+  // is written down.
   bool plain = true;
-  std::int64_t most_tokens = 1;                 // of a prompt and its output, in an empty replica
+  // Prompt and output of the longest request that an empty replica can serve.
+  std::int64_t most_tokens = 1;
   std::span<const double> encode_seconds = {};  // as in PoolSetup
   double encode_slower = 1;
-  double ttft_limit = 0;                // for ordering by slack
-  double seconds_per_prompt_token = 0;  // likewise, and for telling who will be late
-  const std::array<double, kRequestClasses>* class_limits = nullptr;  // where there are classes
-  double seconds_to_read_a_token = 0;  // what is not worth loading is read again
+  double ttft_limit = 0;  // for ordering by slack
+  // For ordering by slack, and for telling which requests will be late.
+  double seconds_per_prompt_token = 0;
+  const std::array<double, kRequestClasses>* class_limits = nullptr;  // null: there are no classes
+  // A prefix is loaded only where that takes less than reading it.
+  double seconds_to_read_a_token = 0;
   std::uint64_t seed = 0;
 };
 

@@ -16,44 +16,47 @@ class LockstepGroup;
 
 using FewSlots = SmallList<std::int32_t, 2>;
 
-// What every event looks at, before what few do: with many replicas every line of memory has to be fetched anew.
+// What every event looks at stands first, since with many replicas each cache line has to be fetched from memory.
 struct ReplicaState {
   const PoolConstants* common = nullptr;
-  LockstepGroup* group = nullptr;  // it steps with; null: with nobody
+  LockstepGroup* group = nullptr;  // whose members step together; null: it steps on its own
   std::int32_t number = 0;
-  bool halted = false;  // it has failed: no lane plans
+  bool halted = false;  // the replica has failed, and no lane plans
 
   Sequences sequences;
-  std::int32_t slots = 0;          // of `sequences`, in use or to be used again:
-  std::int32_t first_unused = -1;  // those are a list through `Sequence::after`, the last one first
+  std::int32_t slots = 0;  // entries of `sequences` that are in use or can be used again
+  // Head of the list of the latter, linked through `Sequence::after`.
+  std::int32_t first_unused = -1;
   WaitingQueue waiting;
-  FewSlots landed;               // their KV has come: they decode from the next step on
-  FewSlots departed;             // slots of those that are done here with the last event
-  FewSlots forking;              // their prompts were read with the last event, for several answers
-  WaitingQueue arriving;         // prompts were read elsewhere: they wait for blocks
-  std::int64_t running = 0;      // over all lanes
+  FewSlots landed;    // sequences whose KV has arrived: they decode from the next step on
+  FewSlots departed;  // sequences that are done here with the last event
+  FewSlots forking;  // sequences whose prompt was read with the last event and gets several answers
+  WaitingQueue arriving;         // sequences whose prompt was read elsewhere: they wait for blocks
+  std::int64_t running = 0;      // sequences that run, over all lanes
   std::int64_t outstanding = 0;  // requests inside
   std::int64_t outstanding_tokens = 0;
   double tokens_made = 0;
-  double idle_seconds = 0;  // of all lanes
+  double idle_seconds = 0;  // summed over all lanes
   FrontEnd front_end;
-  // Sequences whose KV is carried from here or to here: those that hold blocks and do not run, and their
-  // blocks, shared ones not counted.
+  // Sequences that hold blocks without running, because their KV is carried from here or to here; and the blocks that only they
+  // hold.
   std::int64_t parked = 0;
   std::int64_t parked_blocks = 0;
-  std::int64_t holders = 0;       // in the queue, of what was loaded for them
-  std::int64_t held_waiting = 0;  // uses of shared blocks by these, and by those that load
-  std::int64_t awaiting = 0;      // not in the queue before their adapters or images are there
-  std::int64_t loading = 0;       // aside from the queue until what is loaded for them has come
-  KvPool pool;  // of which every event looks at the first line; from here on few do
+  std::int64_t holders = 0;       // sequences in the queue that hold what was loaded for them
+  std::int64_t held_waiting = 0;  // shared blocks that these hold, and those that load
+  // Sequences that join the queue once their adapter or images are there.
+  std::int64_t awaiting = 0;
+  std::int64_t loading = 0;  // sequences that are aside from the queue until their load has come
+  KvPool pool;               // every event looks at its first cache line; few look at what follows
   FairShare shares;
   AdmissionPaces admissions;
-  AdmissionPace rooms;    // of those that wait for blocks before their prompts are read
-  AdmissionPace entries;  // of those that others have read, and that wait for room or seats
+  AdmissionPace
+      rooms;  // how fast sequences get blocks that wait for them before their prompts are read
+  AdmissionPace entries;  // how fast sequences get room and seats whose prompts were read elsewhere
   double stage_free = 0;  // when the first pipeline stage takes the next batch
-  const Lane* first_lane = nullptr;  // of those of the replica, which stand side by side
+  const Lane* first_lane = nullptr;  // the replica's lanes stand side by side from here on
 
-  // Who is more urgent overtakes only where the queue goes by that.
+  // Level of urgency by which requests overtake one another. All have the same where the queue is not ordered by priority.
   std::int64_t level_of(std::int64_t priority) const {
     const bool by_level = common->settings->ordering == Ordering::priority;
     return by_level ? UrgencyLists::level_of(priority) : 0;
@@ -64,7 +67,7 @@ struct ReplicaState {
         others == 0 ? -1 : level_of(sequences[std::size_t(waiting.at(others - 1))].priority);
     admissions.left(now, level_of(sequence.priority), least_urgent);
   }
-  // Those whose KV has come and for whom there is no seat.
+  // Sequences whose KV has arrived and for which there is no seat.
   std::int64_t unseated() const {
     const std::int64_t inside = running + std::int64_t(landed.size());
     return std::clamp<std::int64_t>(inside - common->settings->max_num_seqs, 0,
@@ -74,17 +77,18 @@ struct ReplicaState {
   bool pins(const Sequence& sequence) const {
     return common->settings->retention.policy == Retention::pinned && !sequence.closes;
   }
-  // Of a sequence that comes from another pool, where that is told here: when its client has it.
+  // Notes when the client of a sequence from another pool has its first token, where this pool tells it.
   void tell_first_token(Sequence& sequence, double now, double told) const {
     if (!common->tells_first_token) return;
-    // Whoever goes on elsewhere after a failure has told it before.
+    // A sequence that goes on here after a failure elsewhere has told it before.
     if (sequence.generated == 1) sequence.first_token = told;
     sequence.last_token = now;
   }
-  // Something may come from tiers below.
+  // Whether prefixes may be loaded from tiers below.
   bool loads() const { return common->seconds_to_read_a_token > 0; }
-  // Nobody who waits keeps blocks any more for what was loaded for it: that is cache like any other. Where nobody does, those that
-  // load have no room any more for what is under way. False where there was nothing to let go of.
+  // Frees blocks that waiting requests hold for loads. First those that hold something that was loaded let go of it: it stays in
+  // the cache like any other prefix. Where nobody holds such a thing, loads that are under way lose the room that was set aside
+  // for them. False where there was nothing to free.
   bool let_go_of_loads() {
     const bool some_loaded = holders > 0;
     for (std::int64_t place = 0; holders > 0 && place < waiting.size(); ++place) {
@@ -106,11 +110,11 @@ struct ReplicaState {
     }
     return some;
   }
-  // KV tokens that those that run hold together fewer than each for itself. What others hold while they wait is there, too.
+  // KV tokens by which running sequences together hold less than the sum of what each holds. Blocks that waiting requests hold do not count.
   double saved_by_sharing() const {
     return pool.tokens_saved_by_sharing() - double(held_waiting * pool.block_size());
   }
-  // Blocks that were set aside for a sequence that loads, and what it held of the cache.
+  // Gives back the blocks that were set aside for a sequence that loads, and what it holds of the cache.
   void give_back_room_to_load(Sequence& sequence) {
     const std::int64_t set_aside = sequence.taken - sequence.kv.shared;
     parked_blocks -= set_aside;
@@ -120,7 +124,7 @@ struct ReplicaState {
     sequence.taken = 0;
   }
   bool more_to_come() const { return !landed.empty() || !arriving.empty(); }
-  // Encodes the images of so many requests, of as many together as may be. Returns the seconds that takes.
+  // Encodes the images of so many requests, as many at a time as may be encoded together. Returns the seconds that takes.
   double encode(std::size_t requests) {
     PoolSums& sums = *common->sums;
     const std::span<const double> taken = common->encode_seconds;

@@ -12,7 +12,7 @@ namespace engine {
 
 class TokenGaps {
  public:
-  // `counted`: somebody asks for them; otherwise nothing is kept.
+  // `counted`: gaps are asked for; otherwise nothing is kept.
   void reset(bool counted) {
     counted_ = counted;
     newcomers_.clear();
@@ -22,7 +22,7 @@ class TokenGaps {
   // When the last step ended in which all decoded.
   void all_decoded(double end) { last_decode_ = end; }
 
-  // Somebody begins to decode. `last_token` is known.
+  // A sequence begins to decode. Its `last_token` is known.
   void join(Sequence& sequence, double now) {
     sequence.joined = now;
     if (!counted_ || sequence.last_token == last_decode_) return;  // like the others
@@ -31,7 +31,7 @@ class TokenGaps {
     }
     newcomers_.back().count += 1;
   }
-  // Somebody who decodes is preempted.
+  // A decoding sequence is preempted.
   void leave(Sequence& sequence) {
     if (!counted_) return;
     if (!uneven_ && fresh(sequence) && sequence.last_token != last_decode_) {
@@ -71,8 +71,8 @@ class TokenGaps {
     const double stall = start - last_decode_;
     stats.add_gap(stall > 0 ? stall + seconds : seconds, others);
   }
-  // One of those that take part in a step that leaves others out. Who decodes and who does not differ
-  // from here on: times are noted one by one.
+  // Adds the gap of one sequence in a step that leaves others out. From here on sequences had their last tokens at different times, so
+  // each time is noted.
   void add_one(Sequence& sequence, double end, ServingStats& stats) {
     if (!counted_) return;
     uneven_ = true;
@@ -86,7 +86,7 @@ class TokenGaps {
     double time;
     double count;
   };
-  // Nobody has decoded with all others since it came.
+  // Whether no step of all decoding sequences has ended since this one came.
   bool fresh(const Sequence& sequence) const { return sequence.joined >= last_decode_; }
   double last_token(const Sequence& sequence) const {
     return fresh(sequence) ? sequence.last_token : std::max(sequence.last_token, last_decode_);

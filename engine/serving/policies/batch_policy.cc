@@ -29,7 +29,7 @@ std::int64_t plan_in_order(const ReplicaView& view, std::int64_t budget, std::in
         sequence.decoding ? view.blocks_to_decode(sequence) : view.blocks_to_add(sequence, tokens);
     while (blocks > free && newest != slot) preempt_newest();
     if (blocks > free) {
-      preempt_newest();  // itself: nobody newer is left
+      preempt_newest();  // this is the sequence itself, since no newer one is left
       break;
     }
     free -= blocks;
@@ -45,10 +45,9 @@ std::int64_t plan_in_order(const ReplicaView& view, std::int64_t budget, std::in
   return budget;
 }
 
-// Blocks that decodes take may be cache of those who wait. That changes who is first, where that hangs
-// on the cache; and less found means a shorter first piece, so fewer blocks to get in, for whoever is
-// first and has to be read in pieces. It never needs less than a piece takes: where even that is not free,
-// it waits whatever it loses.
+// Blocks that decodes take may be cache that waiting requests count on. That may change which request is first, where the order of the
+// queue depends on the cache. And where the first one is read in pieces, less cache means a shorter first piece, which needs fewer
+// blocks. It never needs fewer than one piece takes: where even that many are not free, it waits whatever it loses.
 [[gnu::noinline]] bool cache_matters(const ReplicaView& view) {
   const ServingSettings& settings = view.settings();
   if (settings.ordering == Ordering::longest_prefix) return true;

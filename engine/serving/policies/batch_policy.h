@@ -17,36 +17,38 @@ namespace engine {
 
 // What a policy wants to know of earlier steps. It has no state itself: it sees this, and its plan says what to remember.
 struct PolicyMemory {
-  // Share of the outputs still to come that admission leaves room for: so much after `since` decode steps; negative: what the settings say.
+  // Share of the outputs still to come for which admission leaves room, as it was after `since` decode steps; negative: as the
+  // settings say.
   double ratio = -1;
   std::int64_t since = 0;
-  // Somebody did not fit when so many had left; -1: nobody has been tried in vain since.
+  // A request did not fit when so many sequences had left (`RunningSet::departures`); -1: none was tried in vain.
   std::int64_t full_after = -1;
 };
 
-// The running requests of one lane: a replica has one, or one a stage where it is a pipeline.
+// The running sequences of one lane. A replica has one lane, or one per stage where it is a pipeline.
 struct RunningSet {
-  std::int32_t first = -1, last = -1;  // a list in the order of admission, through Sequence
+  std::int32_t first = -1,
+               last = -1;  // ends of a list through `Sequence`, in the order of admission
   std::int64_t count = 0;
   std::int64_t decoding = 0;
-  std::int64_t growing = 0;               // of these, without blocks set aside
-  SmallList<std::int32_t, 4> prefilling;  // in the order of admission
-  std::int64_t step = 0;                  // decode steps so far, and tokens that
-  std::int64_t tokens = 0;                // a sequence makes in as many
-  std::int64_t finish_sum = 0;            // of the lane's tokens at which the decoding ones end
-  std::int64_t base_sum = 0;              // of their contexts, less the lane's tokens each
-  std::int64_t next_tokens = 1;           // tokens each makes in the next decode, and blocks
-  std::int64_t next_blocks = 0;           // that the next decode of all would take
-  std::int64_t departures = 0;            // sequences that have left, done or put back
+  std::int64_t growing = 0;               // decoding sequences that take blocks as they grow
+  SmallList<std::int32_t, 4> prefilling;  // slots, in the order of admission
+  std::int64_t step = 0;                  // decode steps so far
+  std::int64_t tokens = 0;                // tokens that a sequence makes in so many steps
+  std::int64_t finish_sum = 0;            // sum of `Sequence::finish_token` of those that decode
+  std::int64_t base_sum = 0;              // sum of `Sequence::context_base` of those that decode
+  std::int64_t next_tokens = 1;           // tokens that each makes in the next decode step
+  std::int64_t next_blocks = 0;           // blocks that all of them take in the next decode step
+  std::int64_t departures = 0;            // sequences that have left so far, done or preempted
   PolicyMemory remembered;
 };
 
-// The same in all replicas of a pool while a run lasts.
+// What a policy sees that is the same in all replicas of a pool while a run lasts.
 struct PolicyConstants {
   const ServingSettings* settings = nullptr;
-  Pace pace;                 // that makes the most tokens and takes the most room
-  std::int64_t longest = 1;  // tokens of the longest sequence the model is made for
-  std::int64_t margin = 0;   // blocks that admission leaves free where somebody runs
+  Pace pace;  // the one of the pool's paces that makes the most tokens and needs the most room
+  std::int64_t longest = 1;  // tokens of the longest sequence that the model is made for
+  std::int64_t margin = 0;   // blocks that admission leaves free while other sequences run
   bool pipeline = false;     // other lanes share the blocks
 };
 
@@ -66,19 +68,19 @@ struct ReplicaView {
   std::int64_t context(const Sequence& sequence) const {
     return sequence.decoding ? sequence.context_base + running.tokens : sequence.computed;
   }
-  // Room that queries of the next step need beyond the last token, and with tokens past the end.
+  // Room in tokens that the next step needs beyond a sequence's last token, and with tokens that it makes past its end.
   std::int64_t ahead() const { return std::max<std::int64_t>(queries - 1, common.pace.room); }
   std::int64_t past_end() const { return ahead() + common.pace.most() - 1; }
-  // Blocks for so many tokens, and for that room.
+  // Blocks for so many tokens and that room.
   std::int64_t blocks_for(std::int64_t tokens) const { return pool.blocks_for(tokens + ahead()); }
-  // Blocks a running sequence holds now, and once `tokens` more of it are computed. Shared ones may reach beyond what counts
-  // as computed: the last token is always read.
+  // Blocks that a running sequence holds now, and once `tokens` more of it are computed. Blocks that it shares may reach beyond what
+  // counts as computed, since the last token of a prompt is always read.
   std::int64_t blocks_held(const Sequence& sequence) const { return blocks_after(sequence, 0); }
   std::int64_t blocks_after(const Sequence& sequence, std::int64_t tokens) const {
     if (sequence.reserved > 0) return sequence.reserved;
     return std::max({blocks_for(context(sequence) + tokens), sequence.kv.shared, sequence.taken});
   }
-  // Tokens of a step that `decodes` sequences make up, and blocks that one of them takes in it.
+  // Tokens that `decodes` sequences put into a step, and blocks that one sequence takes in it.
   std::int64_t step_tokens(std::int64_t decodes) const { return decodes * queries; }
   std::int64_t blocks_to_decode(const Sequence& sequence) const {
     return blocks_to_add(sequence, running.next_tokens);
@@ -90,8 +92,8 @@ struct ReplicaView {
   KvPool::Match match(const Sequence& sequence) const {
     return pool.match(sequence.prefix, sequence.target - 1);
   }
-  // Blocks it takes to admit somebody who found `hit` in the cache and reads up to `tokens`. Cache
-  // that nobody uses counts as free until it is held.
+  // Blocks that it takes to admit a request that found `hit` in the cache and reads up to `tokens`. Cache that no request holds
+  // counts as free until then.
   std::int64_t blocks_to_admit(const KvPool::Match& hit, std::int64_t tokens) const {
     return std::max(blocks_for(tokens), hit.blocks) - hit.blocks + hit.idle;
   }
@@ -114,23 +116,23 @@ struct Chunk {
 };
 struct Admission {
   std::int32_t slot = -1;
-  std::int64_t tokens = 0;           // of its prompt in this step, those in the cache not counted
-  std::int64_t reserved_tokens = 0;  // room set aside for good; 0: blocks are taken as it grows
+  std::int64_t tokens = 0;  // of its prompt that are read in this step, cached ones left out
+  std::int64_t reserved_tokens = 0;  // room set aside for all of it; 0: it takes blocks as it grows
   bool whole_prompt = false;         // blocks for the whole prompt are taken now
   KvPool::Match hit = {};            // what the cache has of it
 };
 
-// How long the plan would be made again, step after step, as long as blocks suffice. A plan that holds
-// until an arrival, with nobody waiting, is made again after completions, too.
+// Until when the policy would make the same plan again, step after step, as long as blocks suffice. A plan that holds until an
+// arrival, while no request waits, is also made again after completions.
 enum class Steady : std::uint8_t { no, until_arrival, until_completion };
 
 struct StepPlan {
-  std::int64_t decodes = 0;             // the first so many decoding sequences
-  std::vector<Chunk> chunks;            // of sequences that are running
-  std::vector<Admission> admissions;    // from the queue, in this order
-  std::vector<std::int32_t> preempted;  // in the order they leave; they do nothing else
-  bool retracted_last = false;          // the preempted queue up again at the end
-  bool remembers = false;               // what follows, from the next step on
+  std::int64_t decodes = 0;             // the first so many decoding sequences take part
+  std::vector<Chunk> chunks;            // prompts of running sequences that are read on
+  std::vector<Admission> admissions;    // requests from the queue, in this order
+  std::vector<std::int32_t> preempted;  // in the order in which they leave; they take no part
+  bool retracted_last = false;          // preempted ones go to the end of the queue
+  bool remembers = false;               // later steps see `memory`
   PolicyMemory memory;
   Steady steady = Steady::no;
 
@@ -170,10 +172,10 @@ std::int64_t tokens_set_aside(const ReplicaView& view, const Sequence& sequence)
 // Blocks left when the running part of a plan has taken its own.
 std::int64_t blocks_left(const ReplicaView& view, const StepPlan& plan);
 
-// A plan of nothing but one token for everyone goes on as it is: until something arrives, or, where
-// the queue is stuck behind its head, until something finishes; unless the cache reorders the queue.
+// How long a plan holds in which all sequences only decode: until a request arrives, or, where requests wait behind one that does
+// not fit, until a sequence ends. It does not hold where the cache may reorder the queue.
 Steady steadiness(const ReplicaView& view, const StepPlan& plan);
-// The same where the queue is stuck, and the cache has no part in that.
+// The same where requests wait behind one that does not fit, whatever is cached.
 Steady steady_behind_queue(const ReplicaView& view);
 
 }  // namespace engine

@@ -1,5 +1,5 @@
-// Orca: scheduling at the level of iterations. Whole prompts join the decodes of the same step, and
-// room for the longest sequence the model allows is set aside for each, so nobody is ever preempted.
+// Orca: scheduling at the level of iterations. Whole prompts join the decodes of the same step. Room for the longest sequence that
+// the model allows is set aside for each request, so no request is ever preempted.
 // Source: Yu et al., OSDI 2022.
 #include "engine/serving/policies/reserving.h"
 

@@ -1,5 +1,5 @@
-// What policies share that set room aside when they admit: decodes and whole prompts in one step; in pieces a
-// prompt that no step could hold beside the decodes, which would wait for all of them to end, and everybody behind it too.
+// What policies share that set room aside when they admit. Decodes and whole prompts run in one step. A prompt that no step could hold
+// beside the decodes is read in pieces; otherwise it, and all requests behind it, would wait for every decode to end.
 #pragma once
 
 #include <algorithm>

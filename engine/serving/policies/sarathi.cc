@@ -10,7 +10,7 @@ void plan_sarathi(const ReplicaView& view, StepPlan& plan) {
   const std::int64_t all = std::max(view.settings().chunk, view.step_tokens(view.running.count));
   if (view.running.next_blocks > view.pool.free()) {
     plan_running(view, all, 1, plan);
-    // Who was reading when blocks ran out reads on in the next step.
+    // Prompts that were being read when blocks ran out are read on in the next step.
     plan.chunks.clear();
     if (plan.decodes > 0 || !plan.preempted.empty()) return;
   }

@@ -1,7 +1,8 @@
-// SGLang: prompts first, in chunks, on their own; otherwise everyone decodes. Admission leaves room for a share of the outputs still to come
-// of those that decode, and for all of those whose prompts are read. That share falls with every decode step, follows what those that decode
-// have made of their outputs once some were retracted, and begins anew when nobody was inside. Who did not fit is tried again a step after
-// somebody has left. When decodes run out of blocks, those that have generated least are retracted and queue up again. With
+// SGLang: prompts first, in chunks, in steps of their own; otherwise all sequences decode. Admission leaves room for a share of the
+// outputs still to come of sequences that decode, and for all outputs of those whose prompts are being read. That share falls with every
+// decode step; after a retraction it is set by how much of their outputs the decoding sequences have made; and it begins anew when the
+// replica was empty. A request that did not fit is tried again one step after a sequence has left. When decodes run out of blocks,
+// sequences that have generated least are retracted and queue up again. With
 // `ordering: longest_prefix` the queue is sorted by what the radix cache holds. Source: python/sglang/srt/managers/schedule_policy.py,
 // schedule_batch.py, scheduler.py (new_token_ratio, batch_is_full).
 #include "engine/serving/policies/batch_policy.h"
@@ -9,12 +10,12 @@
 namespace engine {
 namespace {
 
-// Outputs of newcomers count up to so many tokens (CLIP_MAX_NEW_TOKENS).
+// Tokens up to which the output of a new request counts (CLIP_MAX_NEW_TOKENS).
 constexpr std::int64_t kMostExpected = 4096;
-// The share of outputs that room is left for falls to so much of what it begins with (SGLANG_MIN_NEW_TOKEN_RATIO_FACTOR), in so many decode
-// steps (SGLANG_NEW_TOKEN_RATIO_DECAY_STEPS).
+// The share of outputs for which room is left falls to this part of its first value (SGLANG_MIN_NEW_TOKEN_RATIO_FACTOR), over this many
+// decode steps (SGLANG_NEW_TOKEN_RATIO_DECAY_STEPS).
 constexpr double kLeastOfRatio = 0.14, kStepsToLeast = 600;
-// Those that are left after a retraction are expected to make so many tokens each (SGLANG_RETRACT_DECODE_STEPS).
+// Tokens that each sequence left after a retraction is expected to make (SGLANG_RETRACT_DECODE_STEPS).
 constexpr double kStepsAfterRetraction = 20;
 
 double ratio_now(const ReplicaView& view) {
@@ -81,7 +82,7 @@ void retract(const ReplicaView& view, StepPlan& plan) {
   }
 }
 
-// Lets those in who fit. False where somebody does not.
+// Admits the requests that fit. False where one does not.
 bool admit(const ReplicaView& view, std::int64_t budget, StepPlan& plan) {
   std::int64_t free = view.pool.free() - view.margin();
   // In tokens, not blocks.
@@ -111,7 +112,7 @@ void plan_sglang(const ReplicaView& view, StepPlan& plan) {
   const RunningSet& running = view.running;
   PolicyMemory memory = running.remembered;
   const std::int64_t budget = read_on(view, view.settings().chunk, plan);
-  // Nobody is tried while those that decode have filled the cache, nor in the step in which one of them is found to be gone.
+  // No request is tried while the decoding sequences fill the cache, nor in the step in which one of them is found to have left.
   const bool full = memory.full_after >= 0 && running.prefilling.empty() && running.decoding > 0;
   const bool notices = full && running.departures > memory.full_after && !view.waiting.empty();
   if (!full) memory.full_after = admit(view, budget, plan) ? -1 : running.departures;

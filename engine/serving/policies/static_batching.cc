@@ -1,5 +1,5 @@
-// Static batching: a batch is formed from whoever waits, runs until its last member is done, and only
-// then the next one is formed. Room for all outputs is set aside. What servers did before Orca.
+// Static batching: a batch is formed from the waiting requests and runs until its last member is done; only then the next one is
+// formed. Room for all outputs is set aside. This is what servers did before Orca.
 #include "engine/serving/policies/batch_policy.h"
 
 namespace engine {

@@ -1,5 +1,5 @@
-// vLLM before its rewrite: prompts first. While somebody in the queue can be admitted, a step reads
-// whole prompts and nothing else; otherwise everyone decodes. Who gets no block preempts the newest.
+// vLLM before its rewrite: prompts first. While a request of the queue can be admitted, a step reads whole prompts and nothing else;
+// otherwise all sequences decode. A sequence that gets no block preempts the newest one.
 // Source: vllm/core/scheduler.py, releases 0.2 to 0.6, without chunked prefill.
 #include "engine/serving/policies/batch_policy.h"
 

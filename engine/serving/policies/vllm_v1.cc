@@ -1,6 +1,6 @@
-// vLLM's V1 scheduler: one token budget; running sequences first, in the order of admission, prompts
-// in chunks; then the queue, first come first served, until tokens, seats or blocks run out. Who gets
-// no block preempts the newest; nobody is admitted in a step that preempted.
+// vLLM's V1 scheduler: one token budget. Running sequences come first, in the order of admission, with prompts in chunks; then the
+// queue, first come first served, until tokens, seats or blocks run out. A sequence that gets no block preempts the newest one, and a
+// step that preempted admits no request.
 // Source: vllm/v1/core/sched/scheduler.py (2025).
 #include "engine/serving/policies/batch_policy.h"
 

@@ -18,7 +18,7 @@ class AdapterCache {
     double latency = 0;
   };
   void reset(const Setup& setup);
-  // The replica has failed: nothing is there, and nobody waits.
+  // The replica has failed: no adapter is loaded, and no request waits for one.
   void lose_all() { reset(setup_); }
 
   static constexpr double kNoRoom = std::numeric_limits<double>::infinity();

@@ -22,16 +22,17 @@
 
 namespace engine {
 
-// KV caches of prefixes below the device's memory, as a replica sees them.
+// A tier below the device's memory that keeps the KV of prefixes, as a replica sees it.
 struct TierSetup {
   std::int64_t blocks = 0;       // 0: there is no such tier
-  double seconds_per_token = 0;  // on the way up, of which one load follows another
-  double starts_per_token = 0;   // seconds besides, of tokens that come block by block
+  double seconds_per_token = 0;  // on the way up, which takes one load after another
+  double starts_per_token = 0;   // further seconds for tokens that come block by block
   double latency = 0;
-  double seconds_per_token_alone = 0;  // the same of one load, where it cannot use all of the way
+  // On the way up for a single load, where it cannot use all of the way.
+  double seconds_per_token_alone = 0;
 };
 
-// In the order in which they are asked. All but the store are a replica's own.
+// In the order in which they are asked. Each replica has tiers of its own, but all share the store.
 enum class TierName : std::uint8_t { peer, host, disk, store };
 using TierSetups = std::array<TierSetup, kTiers>;
 
@@ -39,75 +40,78 @@ using TierSetups = std::array<TierSetup, kTiers>;
 struct PoolSetup {
   const ServingSettings& settings;
   const StepContext& context;
-  std::int64_t kv_blocks = 1;  // of a replica
+  std::int64_t kv_blocks = 1;  // of one replica
   std::int64_t replicas = 1;
-  std::int64_t unit = 1;  // replicas that are only on together
+  std::int64_t unit = 1;  // replicas that can only be switched on and off together
   TierSetups tiers = {};
-  AdapterCache::Setup adapters = {.slots = 0};  // no slots: all that are asked for are there
+  AdapterCache::Setup adapters = {.slots = 0};  // no slots: every adapter is always loaded
   std::int64_t longest = 1;                     // tokens of the longest sequence
   Pace pace = {};
-  std::int64_t state = 0;   // what a prefix keeps whatever its length, as so many tokens
-  std::int64_t states = 0;  // and a sequence, which has one for every token that may not hold
-  double expected = 0;  // tokens that a step makes of a sequence on average; 0: as the pace has it
-  const DraftStep* draft = nullptr;  // who proposes tokens that the pace counts on; null: nobody
+  // Models with scans keep a state of fixed size, counted here in tokens: of a cached prefix, and of a running sequence, which
+  // has one state for every proposed token that may be refused.
+  std::int64_t state = 0;
+  std::int64_t states = 0;
+  double expected = 0;  // tokens that a step makes of one sequence on average; 0: as the pace says
+  // Proposes the tokens that the pace counts on; null: nothing does.
+  const DraftStep* draft = nullptr;
   DeploymentRole role = DeploymentRole::main;
   ClockChoice clock = {};   // of steps that only decode
   std::int64_t window = 0;  // tokens that windowed layers of the model, or of its draft, attend to
-  std::span<const DraftLength> lengths =
-      {};  // of proposals, where steps pick one; none: they do not
-  // Where sequences make different numbers of tokens in a step; null: all make as many.
+  // Lengths of proposals among which steps pick one; empty: the length is fixed.
+  std::span<const DraftLength> lengths = {};
+  // For sequences that make different numbers of tokens in a step; null: all make as many.
   const SequencePaces* own_paces = nullptr;
-  // The draft reads a prompt only when tokens are first proposed for it; null: with the main model.
+  // For a draft that reads a prompt only when it first proposes tokens for it; null: it reads with the main model.
   const LateReading* late_reading = nullptr;
 
-  // Where replicas encode images themselves: of those of 1, 2, ... requests together; none: they do not.
+  // For replicas that encode images themselves: seconds for the images of 1, 2, ... requests together; empty: they do not.
   std::span<const double> encode_seconds = {};
-  double encode_slower = 1;  // beside a neighbour that takes so many times as long
-  // Steps take so many times as long as predicted, besides the scale of the run: beside a neighbour, or where they share
-  // adapters with transfers.
+  double encode_slower = 1;  // how many times longer that takes beside a neighbour
+  // How many times longer steps take than predicted, besides the scale of the run, because of a neighbour, or because
+  // collectives share adapters with transfers.
   double slower = 1;
-  Turns turns = {};  // of the devices, where models take turns
+  Turns turns = {};  // where two models take turns on the devices
 
   double made_in_a_step() const {
     return expected > 0 ? expected : double(pace.tokens) / double(pace.steps);
   }
 };
 
-// KV on its way into a pool. A replica sends or receives with all its adapters at once; sequences that
-// it carries at the same time share them (engine/serving/fleet/transfers.h).
+// How KV gets into a pool. A replica sends or receives with all its adapters at once, and all sequences that it sends or receives
+// at the same time share them (engine/serving/fleet/transfers.h).
 struct Carry {
-  // What takes so many seconds over the adapters of a replica that sends, and of one that receives, and over the fabric
-  // between the two pools, which all sequences share (0: it never limits them).
+  // Seconds that something takes over the adapters of the replica that sends, over those of the one that receives, and over the
+  // fabric between the two pools, which all sequences share (0: the fabric never limits them).
   struct Load {
     double sent = 0, received = 0, fabric = 0;
   };
   Load token;  // the KV of one token
-  Load state;  // what a sequence has whatever its length: the state of scans
+  Load state;  // the state of scans, which is of one size whatever the sequence's length
   Load of(double tokens, double states = 1) const {
     return {tokens * token.sent + states * state.sent,
             tokens * token.received + states * state.received,
             tokens * token.fabric + states * state.fabric};
   }
   double latency = 0;
-  // The share that has to wait until the prompt has been read: all, or the last layer.
+  // The share of the KV that can only leave when the prompt has been read: all of it, or the last layer's.
   double last_share = 1;
-  // The first token is told when the KV is there, not when it was made.
+  // Clients get the first token when the KV has arrived, not when the token was made.
   bool tells_first_token = false;
 };
 
-// A stage that only reads makes the first token and hands the request over to the next one, which only
-// writes. The first stage reads and the last one writes.
+// One stage of a request's way. A stage that only reads makes the first token and hands the request over to the next stage, which
+// only writes. The first stage reads and the last one writes.
 struct Stage {
   std::uint8_t pool = 0;
   bool reads = true, writes = true;
-  Carry carry = {};  // of KV from the stage before
+  Carry carry = {};  // how KV comes from the stage before
 };
 
 struct Journey {
   std::vector<Stage> stages = {Stage{}};  // by default the first pool reads and writes
-  // A prompt with no more tokens than this that the last stage has not cached is read there.
+  // The last stage reads a prompt itself where at most so many of its tokens are not in its cache.
   std::int64_t short_prompt = 0;
-  // The last stage sets blocks aside for a request before its prompt is read, and gets the KV as soon as it was.
+  // Whether the last stage sets blocks aside before the prompt is read, so that the KV is sent as soon as it exists.
   bool pushes = false;
 };
 

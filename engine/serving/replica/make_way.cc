@@ -1,4 +1,4 @@
-// Priorities with preemption: who runs makes way for who is more urgent, before the policy plans.
+// Priorities with preemption: running sequences make way for more urgent ones before the policy plans.
 #include <algorithm>
 #include <limits>
 
@@ -54,7 +54,7 @@ void LaneSequences::add_room_of(const Sequence& sequence, Room& room) const {
   ++room.seats;
 }
 
-// Who leaves only adds to the room: as soon as it suffices, the others need not be looked at.
+// Each sequence that leaves only adds to the room, so as soon as that suffices the others need not be looked at.
 template <class Fits>
 bool LaneSequences::fits_without_less_urgent(std::int64_t level, Fits fits) {
   Room room;
@@ -82,8 +82,8 @@ bool LaneSequences::make_way() {
   return false;
 }
 
-// What was loaded for those that wait is not kept where all that run would make way for it, or where nobody runs and the first in the
-// queue cannot come in for it: then nobody would go on.
+// Blocks that are held for what waiting requests have loaded are given up where otherwise all running sequences would be preempted, or
+// where nothing runs and the first in the queue cannot come in. Otherwise no request would go on.
 void LaneSequences::plan_at_most(std::int64_t running, StepPlan& plan) {
   const auto ask_policy = [&] {
     const std::int64_t seats = view().seats;
@@ -116,7 +116,7 @@ std::int64_t LaneSequences::blocks_to_let_in(const Sequence& head, const KvPool:
 void LaneSequences::make_way_for_queue() {
   ReplicaState& replica = *replica_;
   const ReplicaView& seen = view();
-  // For those that wait, as many as a step can read. Whoever leaves queues up behind them.
+  // Looks at as many waiting requests as a step can read. Sequences that make way queue up behind them.
   std::int64_t promised = 0, seats = 0, budget = replica.common->settings->step_budget();
   std::int64_t found = 0;  // by them, in what others hold
   std::int64_t to_go_on = blocks_to_go_on();
@@ -130,7 +130,7 @@ void LaneSequences::make_way_for_queue() {
           blocks <= free + more.own || blocks + found + hit.blocks - hit.idle <= free + more.blocks;
       return suffices && set.running().count - more.seats + seats < seen.seats;
     };
-    // Nobody leaves in vain.
+    // No sequence makes way where that would not suffice.
     if (!fits({}) && !fits_without_less_urgent(head.priority, fits)) return;
     while (!fits({})) {
       const std::int32_t victim = less_urgent_than(head.priority);

@@ -1,10 +1,10 @@
-// Turns of a pipeline in which its lanes only decode on: nobody comes, nobody is done, nothing is to be planned. Most steps
-// are such, so they are told from others once, and take no more than their sums.
+// Turns of a pipeline in which its lanes only decode on: no sequence comes or ends, and nothing is to be planned. Most steps are such, so
+// they are recognised once and then only summed up.
 #include "engine/serving/replica/replica.h"
 
 namespace engine {
 
-// As `end_stretch`, where nobody is done,
+// As `end_stretch`, where no sequence ends,
 [[gnu::always_inline]] inline void Lane::end_single_step() {
   ReplicaState& replica = *replica_;
   const PoolConstants& common = *replica.common;
@@ -65,7 +65,7 @@ std::int64_t Replica::decode_on(double until) {
     now_ = taken.last;
     turns += taken.turns;
   }
-  // Somebody had to make room, and waits.
+  // Other lanes may have something to do again.
   if (turns > 0) {
     wake_all();
     find_next();

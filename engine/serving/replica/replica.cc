@@ -99,7 +99,7 @@ double Replica::order_of(const Claim& claim, double fair_place) const {
 double Replica::place_by_order(const Sequence& sequence, std::int64_t tokens, double now) {
   const Ordering ordering = state_.common->settings->ordering;
   const bool fair = ordering == Ordering::fair_share;
-  // Nobody else asks, and a look into the cache takes time.
+  // Only these orders ask for it, and a look into the cache takes time.
   const std::int64_t cached =
       ordering == Ordering::slo ? cached_tokens(sequence.prefix, sequence.prompt, now) : 0;
   return order_of(claim_of(sequence, cached),
@@ -113,7 +113,7 @@ bool Replica::sheds(const Request& request, double now, const Elsewhere& elsewhe
       late || settings.ordering == Ordering::slo ? cached_tokens(request, now) : 0;
   const double order = order_of(claim_of(request, cached), state_.shares.place_now(request.tenant));
   const std::int64_t queued = state_.waiting.place_of(order, state_.sequences);
-  // Those whose images or adapters are not there yet come before it, too: into a queue, if there is one.
+  // Requests whose images or adapters are not there yet come before it as well.
   const std::int64_t others = queued + state_.awaiting;
   const double wait =
       state_.admissions.wait_behind(queued > 0 ? others : 0, state_.level_of(request.priority));
@@ -147,7 +147,7 @@ bool Replica::sheds_behind(const Before& before, const Elsewhere& elsewhere, con
          (common.class_limits == nullptr ? common.ttft_limit : ttft_limit_of(claim_of(request, 0)));
 }
 
-// While nobody lacks room or a seat nobody waits, and how fast others once came in says nothing.
+// While no request lacks room or a seat there is no wait, whatever pace was noted before.
 double Replica::entry_wait(std::int64_t unread) const {
   const std::int64_t held_up = state_.arriving.size() + state_.unseated();
   if (held_up == 0) return 0;
@@ -277,7 +277,7 @@ void Replica::look_for_loads(double now) {
         ++place;
         break;
       case Load::waits_for_room:
-        // Nobody is let in before it, and it is not read meanwhile.
+        // No request is admitted before it, and it is not read meanwhile.
         state_.waiting.close_after(place);
         break;
       case Load::begun:
@@ -301,7 +301,7 @@ Replica::Load Replica::start_load(std::int32_t slot, double now) {
     return view.blocks_to_admit(hit, sequence.target) <= pool.free() - view.margin();
   };
   bool has_room = finds_room();
-  // The first in the queue gets whatever it needs where nobody is inside who would give blocks back.
+  // The first in the queue gets whatever it needs where no other request is inside that would give blocks back.
   const bool next = slot == state_.waiting.at(0) && state_.running + state_.parked == 0;
   if (!has_room && next && state_.let_go_of_loads()) {
     hit = lanes_[0].view().match(sequence);
@@ -340,14 +340,14 @@ void Replica::finish_load(std::int32_t slot, double now) {
     // Its KV came into the blocks that were set aside.
     state_.give_back_room_to_load(sequence);
     sequence.brought = lower_.bring_up(sequence.prefix, sequence.target - 1);
-    // It is held until somebody reads on, who holds it instead: prompts that are being read would take it.
+    // It is held until the request is admitted and holds it itself; otherwise prompts that are being read would take the blocks.
     state_.pool.hold(sequence.prefix, state_.pool.match(sequence.prefix, sequence.target - 1),
                      sequence.kv);
     if (!sequence.kv.parts.empty()) ++state_.holders;
     state_.held_waiting += sequence.kv.shared;
     count_sharing(saved, now);
   } else {
-    sequence.loaded = -1;  // it came in vain: who runs has the blocks. It may load again.
+    sequence.loaded = -1;  // running sequences have taken the blocks meanwhile: it may load again
   }
   lower_.end_load(slot);
   put_first(slot);

@@ -13,37 +13,39 @@
 
 namespace engine {
 
-// A request as a sequence that nobody has begun.
+// Makes `sequence` the state of a request that no lane has begun yet.
 void begin(Sequence& sequence, const Request& request);
 
-// There is room for so many in a replica from the start. Who needs more has it elsewhere, in small pages of memory: with many
-// replicas that should be few, and with a dozen inside on average nearly all have at some time had more than 20.
+// A replica has room for so many sequences from the start, in large pages of memory. Further ones lie elsewhere, in small pages,
+// which is slow with many replicas and should be rare: with a dozen sequences inside on average, nearly every replica has had
+// more than 20 at some time.
 constexpr std::size_t kUsualSequences = 40;
 
-// With many replicas every line of memory has to be fetched anew: what is asked for together stands in few.
+// With many replicas each cache line that an event touches has to be fetched from memory, so what is used together stands
+// together.
 class alignas(64) Replica {
  public:
   struct Setup {
     const PoolConstants* common = nullptr;
     std::int32_t number = 0;
     std::int32_t place = 0;          // in its pool
-    std::span<Lane> lanes = {};      // a pipeline stage each, with a batch in flight
-    LockstepGroup* group = nullptr;  // it steps with; null: with nobody
+    std::span<Lane> lanes = {};      // one per pipeline stage, each with a batch in flight
+    LockstepGroup* group = nullptr;  // whose members step together; null: it steps on its own
     std::int64_t kv_blocks = 1;
     PrefixHolders* holders = nullptr;  // where a router looks for prefixes
     TierSetups tiers = {};
     SharedStore* store = nullptr;  // of its pool; null: there is none
   };
-  // Before it is reset: its sequences stand here.
+  // Says where its first sequences are to lie. Called before `reset`.
   void use_room(std::span<Sequence> room) {
     state_.sequences.use(room);
     state_.slots = std::min(state_.slots, std::int32_t(state_.sequences.size()));
   }
   void reset(const Setup& setup);
-  // What its turn looks at; and that with what it looks at where prefixes are cached.
+  // Fetch what its turn looks at; the second also what it looks at where prefixes are cached.
   void fetch_own_lines() const { fetch_lines(this, state_.pool.behind_counts()); }
   void fetch_own_and_cache() const { fetch_lines(this, state_.pool.behind_cache()); }
-  // Where the next request will stand, and who is the first in the queue.
+  // Fetch the slot that the next request will get, and the first sequence of the queue.
   void fetch_new_slot() const {
     if (state_.first_unused < 0) return;
     const Sequence* const there = state_.sequences.data() + state_.first_unused;
@@ -55,7 +57,7 @@ class alignas(64) Replica {
     first.fetch_running();
     if (state_.pool.caches_prefixes()) first.fetch_prefix();
   }
-  // Once those are there: what the cache has of its prompt, and where it keeps what somebody in it publishes or holds.
+  // Once these are there: fetch what the cache has of that sequence's prompt, and what it knows of a running sequence's prefix.
   void fetch_cache_for_queue() const {
     if (!state_.waiting.empty()) state_.pool.fetch(sequence(state_.waiting.at(0)).prefix);
   }
@@ -65,17 +67,19 @@ class alignas(64) Replica {
 
   // When one of its lanes has something to do.
   double next_event() const { return next_event_; }
-  // That is the end of work; otherwise only the time to plan.
+  // Whether work ends then. Otherwise it is only the time to plan.
   bool working() const { return next_lane_->ends_work(); }
 
   // ---- its turn, at `next_event()`, in this order -----------------------------------------------
-  // Where others see what it gives up: a step inside its present work takes blocks, and that is all.
+  // Where other replicas see what this one gives up of its cache: true if all that happens is that a step inside its present
+  // work takes blocks.
   bool only_takes_blocks() {
     if (!next_lane_->take_next_blocks()) return false;
     find_next();
     return true;
   }
-  // A store that others see, too, hears of all uses of it until `now`, or has; and from then on it does so at once.
+  // Tells a store that other replicas see, too, of all uses of it until `now`. After `tell_no_more` it has been told of all;
+  // after `tell_at_once` it is told of every further use when that happens.
   void tell_uses(double now) {
     for (Lane& lane : lanes_) lane.settle(now);
     tell_no_more();
@@ -88,21 +92,21 @@ class alignas(64) Replica {
   // Ends what ran, if something did, and lists those that are done here.
   bool end_work();
   FewSlots& departed() { return state_.departed; }
-  // Whether it plans in the same turn: only where nothing else, at or before `next_event`, could bring
-  // something to plan for.
+  // Whether it plans in the same turn: only where nothing that happens elsewhere until `next_event` could bring something to
+  // plan for.
   bool plans_now(double next_event) const {
     const bool work = turn_->end() < kNever && next_event > now_ + kSameMoment;
     return work && (lanes_.size() == 1 || others_wait_until_after(now_));
   }
   void plan() { turn_->plan(now_); }
-  // Where others step with it: a turn for which it is asked, in which it may join them, and the wait for one.
+  // In a lockstep group: begins a turn that the group gives it.
   void begin_turn(double now) {
     now_ = now;
     turn_ = lanes_.data();
   }
-  // A plan put everybody back, and there is something to plan for still.
+  // Whether its plan put all running sequences back into the queue, so that it has to plan once more.
   bool plans_again() const { return !lanes_[0].working() && lanes_[0].end() <= now_; }
-  // Where its present work is over: its sequences only decode on, and nobody waits to be let in from elsewhere.
+  // Whether, after its present work, its sequences only decode on, and no KV from elsewhere waits for room.
   bool only_goes_on() const { return lanes_[0].has_next_part() && !expects(); }
   void go_on(double now) {
     begin_turn(now);
@@ -117,20 +121,20 @@ class alignas(64) Replica {
     find_next();
   }
 
-  // Turns of a pipeline whose lanes only decode on, as long as nothing else happens: before `until`. Returns how many.
+  // Takes turns of a pipeline whose lanes only decode on, as long as they come before `until`. Returns how many.
   std::int64_t decode_on(double until);
   double now() const { return now_; }
-  // When clients have the tokens that it has made until `now`.
+  // When clients will have all tokens that it has made until `now`.
   double told(double now) const { return state_.front_end.told(now); }
 
   // ---- requests ---------------------------------------------------------------------------------
-  // False where a request could never be served: prompt and output are longer than the model or the KV pool allows.
+  // False where a request could never be served, because prompt and output are longer than the model or the KV pool allows.
   bool fits(std::int64_t prompt, std::int64_t output) const {
     return prompt + output <= most_tokens();
   }
   std::int64_t most_tokens() const { return state_.common->most_tokens; }
-  // Takes a request that fits, of which `output` tokens are made here. It is not served before what it waits for is there
-  // (`join_queue`). Returns its slot.
+  // Takes a request that fits, of which `output` tokens are made here. Where it waits for something, it joins the queue only
+  // when that is there (`join_queue`). Returns its slot.
   std::int32_t enqueue(const Request& request, std::int64_t output, Awaited awaits);
   [[gnu::always_inline]] void join_queue(std::int32_t slot, double now) {
     Sequence& sequence = state_.sequences[std::size_t(slot)];
@@ -144,107 +148,109 @@ class alignas(64) Replica {
     }
     find_next();
   }
-  // What a request waits for outside the queue of who reads it, in seconds from now.
+  // What a request waits for outside the queue of the replica that reads its prompt, in seconds from now.
   struct Elsewhere {
-    double images = 0;        // until they are there
-    double entry = 0;         // until who writes, and tells the first token, has room and a seat
-    double carrying = 0;      // of its KV to there
-    bool sheds_late = false;  // who writes turns late requests away
+    double images = 0;  // until its images are encoded
+    // Until the replica that writes its answer has room and a seat, where that one tells the first token.
+    double entry = 0;
+    double carrying = 0;      // while its KV is carried there
+    bool sheds_late = false;  // the replica that writes its answer turns late requests away
   };
-  // Whether a request is to be turned away: there is too much before it, in the queue or among those that wait for blocks.
+  // Whether a request is to be turned away, because too much is before it in the queue or among those that wait for blocks.
   bool sheds(const Request& request, double now, const Elsewhere& elsewhere);
-  // The latter, whose prompts others read in so many seconds.
+  // The same of requests that wait for blocks here before another replica reads their prompts, which takes `reading` seconds.
   bool sheds_before_room(const Request& request, double now, double reading,
                          const Elsewhere& elsewhere) const;
-  // Nobody is before it, but it has to wait until replicas like this one take requests.
+  // The same where nothing is before the request, but it has to wait `wait` seconds until such a replica takes requests at all.
   bool sheds_after(double wait, const Request& request, double reading) const {
     return sheds_behind({.wait = wait, .reading = reading}, {}, request, request.arrival);
   }
-  // Of what others read: how long one more would wait for room and a seat here, with so many before it that are not read yet.
+  // How long one more request that another replica reads would wait for room and a seat here, with `unread` before it.
   double entry_wait(std::int64_t unread) const;
-  // Whether as many wait for that as may.
+  // Whether as many wait for room and seats as `admission.max_queue` allows.
   bool too_many_enter() const;
-  // Those that wait to be read here, or are being read.
+  // Requests that wait to be read here, or are being read.
   std::int64_t unread() const { return waiting() + state_.running; }
-  // Prompts that were read with the last event, of which several answers are to be generated.
+  // Slots of prompts that were read with the last event and get several answers.
   FewSlots& forking() { return state_.forking; }
-  // The other answers to the request in `slot`, of so many tokens: they share the prompt's KV.
+  // Begins the other answers to the request in `slot`, with so many tokens each. They share the prompt's KV.
   void fork(std::int32_t slot, std::span<const std::int64_t> outputs, std::int32_t answers,
             double now);
   bool has_tiers() const { return lower_.any(); }
-  // A request that is about to be let in, and of whose prompt a tier below has more than the cache, sooner than it could be
-  // read, waits for room and then steps aside until that is there (`Sequence::loaded`). Returns those that just did. The queue
-  // is closed behind whom this was asked for.
+  // Looks at the requests that the next step may admit. Where a tier below the cache has more of a prompt than the cache has,
+  // and loading that is sooner done than reading it, the request waits for room and then leaves the queue until it is loaded
+  // (`Sequence::loaded`). Returns those that just left. The next step admits nobody behind those that were looked at.
   std::span<const std::int32_t> start_loads(double now) {
     loading_.clear();
     state_.waiting.close_after(kLookedAt);
     if (!state_.waiting.empty()) look_for_loads(now);
     return loading_;
   }
-  // What it waits for is there: it is the first in the queue again.
+  // What a request loaded is there: it is the first of the queue again.
   void finish_load(std::int32_t slot, double now);
   const Sequence& sequence(std::int32_t slot) const { return state_.sequences[std::size_t(slot)]; }
   Sequence& sequence(std::int32_t slot) { return state_.sequences[std::size_t(slot)]; }
-  // Nobody asks for it any more.
+  // Frees a slot: nothing will refer to it any more.
   void forget(std::int32_t slot) {
     state_.sequences[std::size_t(slot)].whereabouts = Whereabouts::nowhere;
     put_back(slot);
   }
 
   // ---- KV that is carried from one replica to another -------------------------------------------
-  // A sequence whose prompt was read in `slot` of `replica`, or will be somewhere (-1), is to go on here, in the slot that is
-  // returned. It takes no blocks before what it waits for is there (`ask_for_room`).
+  // A sequence is to go on here. Its prompt was read in `slot` of `replica`, or is still to be read somewhere (-1). It takes no
+  // blocks before what it waits for is there (`ask_for_room`). Returns its slot here.
   std::int32_t expect(const Sequence& sequence, std::int32_t replica, std::int32_t slot, double now,
                       Awaited awaits);
   void ask_for_room(std::int32_t slot, double now);
-  // The replica that expects the KV of a sequence that departed, and the slot there.
+  // Notes which replica expects the KV of the sequence in `slot`, which departed here, and in which slot.
   void leads_to(std::int32_t slot, std::int32_t replica, std::int32_t there) {
     Sequence& sequence = state_.sequences[std::size_t(slot)];
     sequence.to_replica = replica;
     sequence.to_slot = there;
   }
   bool expects() const { return !state_.arriving.empty(); }
-  // Takes blocks for the first of those expected; -1: there are too few, or somebody comes before it.
+  // Takes blocks for the first sequence that is expected, and returns its slot. -1: blocks are too few, or requests of its own
+  // queue come first.
   std::int32_t make_room();
-  // Blocks were set aside for it before its prompt was read, which now has been in `slot` of `replica`.
+  // The prompt of a sequence for which blocks were set aside here has now been read, in `slot` of `replica`.
   void was_read(std::int32_t slot_here, const Sequence& read, std::int32_t replica,
                 std::int32_t slot);
-  // The KV of that sequence is there.
+  // The KV of that sequence has arrived.
   void receive(std::int32_t slot, double now);
-  // The KV of a sequence that departed is not needed here any more.
+  // The KV of a sequence that departed has been carried away, and its blocks come free.
   void release(std::int32_t slot, double now);
 
   // ---- failures ---------------------------------------------------------------------------------
-  // It fails: its lanes come to rest at their next step boundaries.
+  // The replica fails: its lanes come to rest at their next step boundaries.
   void halt(double now);
   bool halted() const { return state_.halted; }
   bool at_rest() const;
-  // At rest, everybody in it loses what they had: they are handed out in the order of their arrival, with their slots, and
-  // its memory is empty.
+  // Once it is at rest: its memory is emptied, and all its sequences are handed out with their slots, in the order of their
+  // arrival.
   struct Stranded {
     Sequence sequence;
     std::int32_t slot = -1;
   };
   void strand(double now, std::vector<Stranded>& out);
-  // It has nothing left, and was idle, not down: others that fail with it had a step to end.
+  // It came to rest before others that fail with it, which had a step to end. Until then it counts as idle, not as down.
   void waited_at_rest(double until);
-  // It takes requests again.
+  // The replica is repaired and takes requests again.
   void restart(double now);
-  // Nobody is inside, and no KV is on its way from it.
+  // Whether no request is inside, and no KV is on its way from it.
   bool empty() const { return state_.outstanding == 0 && state_.parked == 0; }
-  // It is given back, empty: what takes its place begins with nothing in its cache.
+  // The replica is scaled away, empty. When it is switched on again, nothing is in its cache.
   void go_off(double now);
-  // One that was stranded elsewhere begins again here, to make tokens up to its `output`-th.
+  // A sequence that lost its replica begins again here, to make tokens up to its `output`-th.
   std::int32_t take_over(const Sequence& sequence, std::int64_t output, double now, Awaited awaits);
-  // One that is expected here, or whose KV is under way, will not come; or it has come, and there is nothing to write.
+  // A sequence that is expected here, or whose KV is under way, will not come; or it has come, and has nothing left to write.
   void expect_no_more(std::int32_t slot, double now);
 
-  // Long stretches are cut at the first step boundary from `time` on.
+  // Cuts long stretches at the first step boundary from `time` on.
   void split(double time);
 
   std::int64_t outstanding() const { return state_.outstanding; }
   std::int64_t outstanding_tokens() const { return state_.outstanding_tokens; }
-  // Prompt tokens of a request that its cache holds at `time`, inside stretches, too.
+  // Prompt tokens of a request that its cache holds at `time`, which may be inside a stretch.
   std::int64_t cached_tokens(const Request& request, double time) {
     return cached_tokens(request.prefix, request.prompt, time);
   }
@@ -254,14 +260,14 @@ class alignas(64) Replica {
     return state_.waiting.size() + state_.arriving.size() + state_.awaiting + state_.loading;
   }
   const KvPool& pool() const { return state_.pool; }
-  // Of all lanes; work that is not done yet counts neither as idle nor as busy.
+  // Summed over all lanes. Work that is not done by `until` counts neither as idle nor as busy.
   double idle_seconds(double until) const;
   TimelineRow row_at(double time, double& tokens_before) const;
 
  private:
-  // Which of its lanes has something to do next. Returns when the first of the others has. Of those that wait for the first
-  // stage, the one that has waited longest takes it: where proposals keep the last stage, fewer lanes than there are fill the
-  // pipeline, and the others would never have a turn.
+  // Finds the lane that has something to do next, and returns when the first of the others has. Of lanes that wait for the first
+  // stage, the one that has waited longest takes it. Otherwise, where proposals occupy the last stage, so that fewer lanes than
+  // there are fill the pipeline, some lanes would never have a turn.
   double find_next() {
     Lane* next = lanes_.data();
     double soonest = next->end(), others = kNever;
@@ -276,9 +282,9 @@ class alignas(64) Replica {
     next_event_ = soonest;
     return others;
   }
-  // Nothing happens at this moment in the other lanes of a pipeline, nor could they take anybody who waits.
+  // Whether nothing happens at this moment in the other lanes of a pipeline, nor could they admit a waiting request.
   bool others_wait_until_after(double now) const;
-  // What a place in the queue follows from.
+  // What decides a request's place in the queue.
   struct Claim {
     std::int64_t priority = 0;
     RequestClass service_class = RequestClass::normal;
@@ -291,7 +297,7 @@ class alignas(64) Replica {
   }
   double order_of(const Claim& claim, double fair_place) const;
   double ttft_limit_of(const Claim& claim) const;
-  // What is before a request: so many others, the wait for them, and the reading of what of its prompt is not cached.
+  // What is before a request: other requests, the wait for them in seconds, and the time to read its own uncached prompt.
   struct Before {
     std::int64_t others = 0;
     double wait = 0;
@@ -299,12 +305,12 @@ class alignas(64) Replica {
   };
   bool sheds_behind(const Before& before, const Elsewhere& elsewhere, const Request& request,
                     double now) const;
-  // Its place in the queue, where that has an order; it is charged `tokens` on arrival.
+  // Its place in the queue, where the queue has an order. On arrival it is charged `tokens` (fair share).
   double enter_queue(const Sequence& sequence, std::int64_t tokens, double now) {
     return state_.waiting.ordered() ? place_by_order(sequence, tokens, now) : sequence.arrival;
   }
   double place_by_order(const Sequence& sequence, std::int64_t tokens, double now);
-  // It goes to the queue, or waits outside it.
+  // Puts a sequence into the queue, or outside it where it waits for something.
   [[gnu::always_inline]] void queue_up(std::int32_t slot, Awaited awaits, double now) {
     Sequence& sequence = state_.sequences[std::size_t(slot)];
     sequence.encoded = false;
@@ -314,10 +320,10 @@ class alignas(64) Replica {
     sequence.whereabouts = Whereabouts::awaiting;
     ++state_.awaiting;
   }
-  // It is one of those inside, of which `output` tokens are made here.
+  // Counts a sequence as inside, with `output` tokens to be made here.
   void count_in(Sequence& sequence, std::int64_t output);
-  // It is the first in the queue, or of those as urgent. Lanes are to be stopped: it may be let in where who was the first
-  // before could not.
+  // Puts a sequence first in the queue, or first of those that are as urgent. The caller stops the lanes, since it may be
+  // admitted where the former first could not.
   void put_first(std::int32_t slot) {
     state_.sequences[std::size_t(slot)].whereabouts = Whereabouts::waiting;
     state_.waiting.push_front(slot, state_.sequences);
@@ -337,20 +343,21 @@ class alignas(64) Replica {
     state_.first_unused = slot;
   }
   void add_slot();
-  // Blocks or seats may have come free: whoever sits idle looks again.
+  // Blocks or seats may have come free: idle lanes look again.
   void wake_all() {
     for (Lane& lane : lanes_) lane.wake(now_);
   }
-  // Something changed that ends any stretch.
+  // Ends any stretch, because something changed that its plan rests on.
   void stop_lanes(double now);
-  // Before what is cached changes inside a stretch: what is given up for its steps so far is given up first, as step by step.
+  // Brings the cache up to `now` before it changes inside a stretch: what the steps so far push out goes first, in the same order
+  // as with single steps.
   void settle(double now) {
     if (!state_.pool.caches_prefixes()) return;
     for (Lane& lane : lanes_) lane.settle(now);
     state_.pool.pass(now);
   }
 
-  // Those that a step may let in. A queue is long where nobody is let in for long.
+  // A step looks at, and admits, at most so many of the queue, which may be very long.
   static constexpr std::int64_t kLookedAt = 64;
   void look_for_loads(double now);
   // Starts what a request loads from the tiers below, where that is worth it and there is room.
@@ -361,8 +368,8 @@ class alignas(64) Replica {
   std::span<Lane> lanes_;
   double next_event_ = kNever;
   Lane* next_lane_ = nullptr;
-  double now_ = 0;        // when its present turn is,
-  Lane* turn_ = nullptr;  // and whose of its lanes
+  double now_ = 0;        // time of its present turn
+  Lane* turn_ = nullptr;  // the lane whose turn it is
   ReplicaState state_;
   std::vector<std::int32_t> loading_;
   LowerTiers lower_;

@@ -49,13 +49,13 @@ std::int64_t Replica::reserved_for_decodes() const {
 }
 
 std::int32_t Replica::make_room() {
-  // Those that were preempted here come first.
+  // Sequences that were preempted here come first.
   if (state_.arriving.empty() || !state_.waiting.empty()) return -1;
   const std::int32_t slot = state_.arriving.at(0);
   Sequence& sequence = state_.sequences[std::size_t(slot)];
   KvPool& pool = state_.pool;
-  // A block each is left to those that decode: otherwise whoever lands would push one of them out. This
-  // does not change before one of them is done, so a stretch need not be cut to ask again.
+  // One block is left to each decoding sequence; otherwise KV that lands would push one of them out. This does not change before one of
+  // them ends, so a stretch need not be cut to ask again.
   std::int64_t growing = 0, left_free = 0;
   // Nor does anybody take what those that read again here are about to need: they would be pushed out time and again.
   for (const Lane& lane : lanes_) {
@@ -68,7 +68,7 @@ std::int32_t Replica::make_room() {
   const KvPool::Match hit = pool.match_without_state(sequence.prefix, sequence.target);
   const std::int64_t free = pool.free() - view.margin() - left_free;
   const bool reserves = policy_of(state_.common->settings->policy).reserves;
-  // Its first token is there already, and its last one leaves no KV; nobody is given more than there is.
+  // Its first token is there already, and its last one leaves no KV. It is given no more blocks than there are.
   const std::int64_t most = pool.total() * pool.block_size() - state_.common->pace.ahead();
   const std::int64_t room =
       std::min(tokens_set_aside(view, sequence) - 1 + state_.common->pace.most() - 1, most);
@@ -114,7 +114,7 @@ void Replica::receive(std::int32_t slot, double now) {
   FrontEnd ahead = state_.front_end;
   for (const Lane& lane : lanes_) lane.stream_until(now, ahead);
   state_.tell_first_token(sequence, now, ahead.told_from_elsewhere(now));
-  // Without a seat there is nobody to tell it: `join_landed` does, later.
+  // Without a seat its first token is told later, by `join_landed`.
   const std::int64_t inside = state_.running + std::int64_t(state_.landed.size());
   sequence.waited_for_room = inside >= state_.common->settings->max_num_seqs;
   const std::int64_t shared = sequence.kv.shared;

@@ -1,4 +1,4 @@
-// How fast a replica takes requests from its queue, for who has to tell how long one more would wait.
+// How fast a replica takes requests from its queue, from which follows how long one more would wait.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace engine {
 class AdmissionPace {
  public:
   void reset() { *this = {}; }
-  // Somebody left the queue; whether others are left in it.
+  // A request left the queue; `others_wait`: there are more in it.
   void left(double now, bool others_wait) {
     if (waited_) {
       gap_ += kNewest * (now - last_ - gap_);
@@ -36,18 +36,18 @@ class AdmissionPace {
   bool waited_ = false;                     // others were left in the queue the last time
 };
 
-// The same by level of urgency. Who waits is overtaken by all that come later and are more urgent, so its queue shrinks
-// only as fast as those leave that are not: the pace of its level.
+// The same by level of urgency. A waiting request is overtaken by all that come later and are more urgent, so the queue before it
+// shrinks only as fast as requests of its own level leave: the pace of that level.
 class AdmissionPaces {
  public:
   void reset() { levels_.fill({}); }
-  // Somebody left the queue; the level of the least urgent who is left in it, -1: nobody is.
+  // A request left the queue. `least_urgent`: level of the least urgent one that is still in it; -1: it is empty.
   void left(double now, std::int64_t level, std::int64_t least_urgent) {
     for (std::int64_t i = 0; i <= level; ++i) {
       levels_[std::size_t(i)].left(now, least_urgent >= i);
     }
   }
-  // A level that nobody has left yet is no faster than those above it.
+  // A level from which no request has left yet counts as no faster than those above it.
   double wait_behind(std::int64_t others, std::int64_t level) const {
     double wait = 0;
     for (std::int64_t i = 0; i <= level; ++i) {

@@ -38,9 +38,9 @@ class DraftInvestment {
     fewer_ = fewer_steps;
     unread_ = 0;
   }
-  // One more request decodes, beside so many, of which the draft has so many tokens to read; those that join at one time it
-  // reads together. Where it was preempted, the main model read it again for so long: how often that happens follows the
-  // steps, so fewer steps would have saved their share of it.
+  // One more request decodes, beside `running` others. The draft has `unread` tokens of it to read; requests that join at one time are
+  // read together. After a preemption the main model has read it again, which took `again` seconds. How often that happens follows the
+  // number of steps, so fewer steps would have saved their share of it.
   void join(const LateReading& late, double unread, double again, std::int64_t running) {
     const double before = unread_ > 0 ? std::max(late.least, late.per_token * unread_) : 0;
     unread_ += unread;

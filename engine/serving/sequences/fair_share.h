@@ -1,5 +1,5 @@
 // Whose turn it is where tenants share an engine: start-time fair queueing over tokens (Goyal, Vin and
-// Cheng 1996). Who was idle gets no credit for it; who sends much waits behind who sends little.
+// Cheng 1996). A tenant that was idle gets no credit for it, and one that sends much waits behind those that send little.
 #pragma once
 
 #include <algorithm>
@@ -26,11 +26,11 @@ class FairShare {
   double place_now(std::int64_t tenant) const {
     return std::size_t(tenant) < due_.size() ? std::max(now_, due_[std::size_t(tenant)]) : now_;
   }
-  // ... its answer when it is done: nobody knows the length before.
+  // ... its answer when it is done, since its length is not known before.
   void answered(std::int64_t tenant, std::int64_t output) {
     due_[std::size_t(tenant)] += double(output);
   }
-  // Somebody with this place in the queue is being served.
+  // A request with this place in the queue is being served.
   void serve(double place) { now_ = std::max(now_, place); }
 
  private:

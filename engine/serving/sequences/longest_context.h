@@ -7,9 +7,9 @@
 
 namespace engine {
 
-// Keeps only those that can ever be the longest: whoever is no longer than another and leaves no later
-// cannot. The rest, a handful, stand in the order in which they leave, the next to leave last; each is
-// shorter than whoever leaves before it.
+// Keeps only sequences that can ever be the longest. One that is no longer than another and leaves no later cannot, so it is dropped.
+// The rest, a handful, stand in the order in which they leave, with the next to leave at the end. Each is shorter than the one that
+// leaves before it.
 class LongestContext {
  public:
   void reset() { rivals_.clear(); }
@@ -19,7 +19,7 @@ class LongestContext {
     auto place = rivals_.end();
     while (place != rivals_.begin() && (place - 1)->last_step < last_step) --place;
     if (place != rivals_.begin() && (place - 1)->base >= base) return;
-    auto first = place, last = place;  // who is no longer and leaves no later
+    auto first = place, last = place;  // sequences that are no longer and leave no later
     if (first != rivals_.begin() && (first - 1)->last_step == last_step) --first;
     while (last != rivals_.end() && last->base <= base) ++last;
     if (first == last) {
@@ -30,7 +30,7 @@ class LongestContext {
     }
   }
 
-  // The base of the longest at `step`; only later steps are asked for afterwards. Somebody is left.
+  // The base of the longest sequence at `step`. Later calls are for later steps only. At least one sequence is left.
   std::int64_t at(std::int64_t step) {
     while (rivals_.back().last_step <= step) rivals_.pop_back();
     return rivals_.back().base;

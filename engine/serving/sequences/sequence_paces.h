@@ -12,8 +12,8 @@
 namespace engine {
 
 struct SequencePaces {
-  // Of a class: chances that at least 1, 2, ... proposed positions hold; and by positions proposed, from 0 on, the mean
-  // number of tokens in fixed point.
+  // What a class of requests has: chances that at least 1, 2, ... proposed positions are accepted; and, by the number of positions
+  // proposed, the mean number of tokens in fixed point.
   struct OfClass {
     std::vector<double> chances;
     std::vector<Pace> means;

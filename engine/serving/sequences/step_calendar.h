@@ -32,14 +32,14 @@ class StepCalendar {
     if (due_.back() == one) return due_.pop_back();
     due_.erase(std::find(due_.begin() + first_no_later(step), due_.end(), one));
   }
-  // Of many lanes, most have no more than so many: those behind are fetched when it is known that there are some.
+  // Where entries begin that most lanes do not have: with many lanes they are fetched only when it is known that there are some.
   const void* behind_usual() const { return due_.place_inside(kUsual); }
   void fetch_others() const {
     if (due_.size() > kUsual) fetch_lines(behind_usual(), this + 1);
   }
-  // The soonest step that somebody is due at.
+  // The first step at which a sequence is due.
   std::int64_t next() const { return due_.empty() ? kNever : due_.back() >> kSlotBits; }
-  // The first of those due by a step, and of them the first to have entered; -1: nobody.
+  // The first sequence that is due by a step, and of several the one that entered first; -1: there is none.
   std::int32_t first_by(std::int64_t step) const {
     constexpr std::int64_t slot = (std::int64_t{1} << kSlotBits) - 1;
     return next() <= step ? std::int32_t(due_.back() & slot) : -1;
@@ -63,7 +63,8 @@ class StepCalendar {
   }
 
   static constexpr std::size_t kUsual = 16;
-  // The soonest last; of one step, who entered first. With a dozen in a lane on average it seldom has more than these.
+  // The next to be due stands last; of one step, the one that entered first. With a dozen sequences in a lane on average there are
+  // seldom more than 30.
   SmallList<std::int64_t, 30> due_;
 };
 

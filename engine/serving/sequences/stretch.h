@@ -1,6 +1,5 @@
-// Decode steps of one batch on one straight line, in closed form: how long they take, and which of them
-// a moment lies in. Step time is linear in context while the device sets the pace and constant while the
-// host does; a stretch ends where that changes.
+// Decode steps of one batch on one straight line, in closed form: how long they take, and in which of them a moment lies. Step time is
+// linear in context while the device sets the pace, and constant while the host does. A stretch ends where that changes.
 #pragma once
 
 #include <algorithm>
@@ -15,18 +14,18 @@ namespace engine {
 
 struct Stretch {
   const DecodeLine* line = &kNoLine;
-  double context = 0;    // tokens attended to in the first step ...
-  double window = 0;     // ... and in layers with a sliding window
-  double sequences = 0;  // context grows by as many a token
-  double growing = 0;    // of these, inside their windows
+  double context = 0;    // tokens attended to in the first step
+  double window = 0;     // the same in layers with a sliding window
+  double sequences = 0;  // each token made adds as many to the context
+  double growing = 0;    // of these, sequences that have not filled their window
   const Pace* pace = &kOneByOne;
-  bool plain = true;      // that makes a token in each step
-  std::int64_t from = 0;  // decode steps the lane took before
+  bool plain = true;      // the pace is one token per step
+  std::int64_t from = 0;  // decode steps that the lane took before
   double start = 0;       // seconds
-  double first_step = 0;  // likewise
-  double rise = 0;        // of step time, a token
+  double first_step = 0;  // seconds
+  double rise = 0;        // seconds by which a step grows with each token made
   bool on_floor = false;  // the host sets the pace
-  bool even = false;      // all steps take as long
+  bool even = false;      // all steps take equally long
   std::int64_t steps = 0;
   double lasts = 0;  // seconds of all steps
 
@@ -34,8 +33,7 @@ struct Stretch {
     pace = &now;
     plain = now.plain();
   }
-  // Lines and windows that are known; `most` steps at most, and no window fills up in fewer tokens than
-  // `filling`.
+  // Begins on a line that is set: at most `most` steps, and no longer than until a window is full, in `filling` tokens.
   void begin(double now, std::int64_t most, double filling) {
     start = now;
     double busy = line->fixed + line->slope * context, device_rise = line->slope * sequences;
@@ -56,13 +54,13 @@ struct Stretch {
     if (!line->plain) first_step = line->after_proposals(busy, context, window);
     take(most > 1 ? steps_on_line(most, above, device_rise, filling) : 1);
   }
-  // The same, where others take the steps, too: when they begin, how long they take and who sets the pace is known to them.
+  // The same in a lockstep group, which knows when the steps begin and how long they take.
   void begin_with_others(std::int64_t most, double filling) {
     on_floor = false;
     even = true;
     steps = most > 1 ? steps_on_line(most, 0, 0, filling) : 1;
   }
-  // One step, of which nobody asks where its line goes.
+  // Begins a single step.
   void begin_single(double now) {
     start = now;
     first_step = lasts = line->step(context, window);
@@ -84,7 +82,7 @@ struct Stretch {
     return even ? n * first_step : n * first_step + rise * sum(n);
   }
   double end() const { return start + lasts; }
-  // Over all steps: what is attended to, and tokens that a sequence made before.
+  // Sums over all steps: tokens attended to, the same in windows, and tokens that each sequence had made before.
   struct Sums {
     double context = 0, window = 0, made = 0;
   };
@@ -93,7 +91,8 @@ struct Stretch {
     const double n = double(steps), made = sum(n);
     return {n * context + sequences * made, n * window + growing * made, made};
   }
-  // The integral of the KV held, which is what is attended to less the token each sequence adds in the step, and `others` beside.
+  // The integral over time of the KV tokens held: what is attended to, less the token that each sequence adds in the step, plus
+  // `others`.
   double held_seconds(const Sums& sums, double others) const {
     const double n = double(steps);
     const double held = (sums.context - n * sequences + n * others) * first_step;
@@ -103,7 +102,7 @@ struct Stretch {
     return held + rise * ((context - sequences + others) * sums.made + sequences * squares);
   }
 
-  // The fewest steps after which `time` is past, between one and all.
+  // The fewest steps after which `time` is past, at least one and at most all.
   std::int64_t steps_until(double time) const {
     const double target = time - kSameMoment - start;
     if (target <= first_step || steps <= 1) return 1;
@@ -124,11 +123,11 @@ struct Stretch {
   }
 
  private:
-  // Over so many steps, of the tokens that a sequence made before each.
+  // The sum over `n` steps of the tokens that each sequence had made before the step.
   double sum(double n) const { return plain ? n * (n - 1) / 2 : pace->sum(from, std::int64_t(n)); }
 
-  // As far as the line holds, nobody fills his window, and host or device keeps setting the pace: the
-  // device takes `above` longer than the host in the first step, and `device_rise` more for each token.
+  // Steps for which the line holds, no window is full, and the same one of host and device sets the pace. In the first step the
+  // device takes `above` seconds longer than the host, and `device_rise` more with each token.
   std::int64_t steps_on_line(std::int64_t most, double above, double device_rise,
                              double filling) const {
     double made = plain ? double(most) : double(most) * double(pace->most());
@@ -140,7 +139,7 @@ struct Stretch {
     }
     if (on_floor && device_rise > 0) made = std::min(made, std::floor(-above / device_rise) + 1);
     if (!on_floor && device_rise < 0) made = std::min(made, above / -device_rise);
-    // Rounded up: of a least of several the same as each of them.
+    // Rounded up last, which gives the same as the least of all limits rounded up.
     const auto down = std::int64_t(made);
     const std::int64_t whole = double(down) < made ? down + 1 : down;
     const std::int64_t on_line = plain ? whole : pace->steps_for(from, whole);

@@ -1,4 +1,5 @@
-// When a replica may begin a step, where other models have its devices in between: turns by the clock, whoever has work.
+// When a replica may begin a step, where other models have its devices in between. Turns go by the clock, whether or not a model has
+// anything to do.
 #pragma once
 
 #include <cmath>

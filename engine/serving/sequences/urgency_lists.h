@@ -1,4 +1,4 @@
-// Who runs in a lane, by how urgent they are: for finding those that make way without looking at all others.
+// The running sequences of a lane by how urgent they are, so that those that make way are found without looking at all others.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class UrgencyLists {
     if (links.older >= 0) links_[std::size_t(links.older)].newer = links.newer;
     (links.newer >= 0 ? links_[std::size_t(links.newer)].older : level.newest) = links.older;
   }
-  // Of a level, from the newest on; -1: nobody.
+  // The newest sequence of a level, from which the list goes on to older ones; -1: there is none.
   std::int32_t newest(std::int64_t level) const { return levels_[std::size_t(level)].newest; }
   std::int32_t older(std::int32_t slot) const { return links_[std::size_t(slot)].older; }
 

@@ -16,14 +16,15 @@ struct AdmissionSettings {
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("max_queue", self.max_queue,
-          "a request that would have so many before it in its replica's queue is turned away; with "
-          "prefill, in that of who reads, or among those that wait for room or a seat where it is "
-          "written; those whose images are not encoded yet count as queued",
+          "most requests in the queue of a replica: one more is turned away; with prefill: in the "
+          "queue of the replica that reads its prompt, or among those that wait for room or a seat "
+          "where its answer is written; requests whose images are not encoded yet count as queued",
           non_negative_or("none"));
-    visit("shed_late", self.shed_late,
-          "a request is turned away whose predicted time to first token exceeds its limit (that of "
-          "its class in load.classes, else that of slo); what is cached takes no time to read",
-          any_value);
+    visit(
+        "shed_late", self.shed_late,
+        "a request is turned away if its predicted time to first token exceeds its limit (that of "
+        "its class in load.classes, else that of slo); cached tokens take no time to read",
+        any_value);
   }
 };
 

@@ -31,8 +31,8 @@ struct ScalingSettings {
   Seconds cooldown{300};
   std::string schedule;
 
-  // Until a fleet of at most so many units that follows a steady load has grown, worked off what came meanwhile, and given up what it
-  // has too much of. One that is all on at least has nothing to settle.
+  // Seconds until a fleet of at most so many units that follows a steady load has grown, has worked off what came meanwhile, and has
+  // given up what it has too much of. A fleet whose least number is all of it has nothing to settle.
   Seconds settling(std::int64_t units) const {
     const bool follows = policy == ScalingPolicy::reactive || policy == ScalingPolicy::predictive;
     return follows && min_replicas < units ? 2.0 * interval + cold_start + cooldown : Seconds{0};
@@ -48,8 +48,8 @@ struct ScalingSettings {
     visit("min_replicas", self.min_replicas,
           "fewest replicas that are on; and, under a trace or a curve, how many at first: a steady "
           "load begins with all, and is measured once too many have been given up; 0: all are "
-          "given up once nobody came for the cooldown, and the next request starts one at once and "
-          "waits for it",
+          "given up when no request came for the cooldown, and the next request starts one at once "
+          "and waits for it",
           between(0, 1 << 20));
     visit("target", self.target,
           "requests inside a replica that reactive and predictive aim at; with parallel.dp above "

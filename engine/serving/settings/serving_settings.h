@@ -29,7 +29,7 @@
 
 namespace engine {
 
-// Who is first in the queue.
+// Which request is first in the queue.
 enum class Ordering : std::uint8_t {
   fcfs,
   priority,        // lower levels first, then by arrival
@@ -41,10 +41,10 @@ constexpr std::array<std::string_view, 5> enum_names(Ordering) {
   return {"fcfs", "priority", "slo", "longest_prefix", "fair_share"};
 }
 
-// Who makes room for others while it runs.
+// Which running sequences make room for others.
 enum class Preemption : std::uint8_t {
   as_policy,  // whom the policy picks when blocks run out
-  priority,   // whoever is less urgent, when blocks or seats are lacking for somebody more urgent
+  priority,   // less urgent ones, when a more urgent one lacks blocks or a seat
 };
 constexpr std::array<std::string_view, 2> enum_names(Preemption) {
   return {"as_policy", "priority"};
@@ -98,7 +98,7 @@ struct ServingSettings {
   LoraSettings lora;
   ClockSettings clock;
 
-  // Whoever is less urgent leaves for who is more: only a queue that knows who that is.
+  // Whether less urgent sequences make way for more urgent ones. Only a queue ordered by urgency knows which these are.
   bool makes_way() const {
     return preemption == Preemption::priority && ordering == Ordering::priority;
   }
@@ -116,7 +116,7 @@ struct ServingSettings {
   static void fields(Self& self, Visit&& visit) {
     visit("name", self.name, "name of the engine settings", a_label);
     visit("policy", self.policy, "which requests run in a step", any_value);
-    visit("ordering", self.ordering, "who is first in the queue", any_value);
+    visit("ordering", self.ordering, "which request is first in the queue", any_value);
     visit(
         "max_num_batched_tokens", self.max_num_batched_tokens,
         "most tokens in one step; auto: as vLLM's server sets it by itself, 8192 on devices of 70 "
@@ -238,10 +238,11 @@ struct ServingSettings {
     visit("sampling", self.sampling, "how tokens are chosen from the logits", any_value);
     visit("stepping", self.stepping,
           "simulate every step on its own: the slow reference for the closed form", any_value);
-    visit("preemption", self.preemption,
-          "who makes room while it runs; as_policy: whom the policy picks when blocks run out; "
-          "priority: less urgent requests, when blocks or seats are lacking for more urgent ones",
-          any_value);
+    visit(
+        "preemption", self.preemption,
+        "which running requests make room for others; as_policy: those that the policy picks when "
+        "blocks run out; priority: less urgent ones, when more urgent ones lack blocks or seats",
+        any_value);
     visit("prediction_error", self.prediction_error,
           "least_predicted: standard deviation of the logarithm of a predicted output over the "
           "real one",

@@ -17,7 +17,7 @@ enum class TransferMode : std::uint8_t {
 };
 constexpr std::array<std::string_view, 2> enum_names(TransferMode) { return {"whole", "layers"}; }
 
-// Who tells the client the first token, which reading the prompt gives.
+// Which deployment tells the client the first token, which is made by reading the prompt.
 enum class FirstToken : std::uint8_t {
   decode,  // the deployment that goes on, once it has the KV: SGLang, TensorRT-LLM, vLLM behind Dynamo
   prefill,  // the one that read the prompt, at once
@@ -81,12 +81,12 @@ struct TransferSettings {
           "an adapter while both use it",
           any_value);
     visit("first_token", self.first_token,
-          "who sends the first token: decode, once the KV cache is there; prefill, when the prompt "
-          "has been read",
+          "which deployment sends the first token: decode, once it has the KV cache; prefill, when "
+          "it has read the prompt",
           any_value);
     visit("local_prompt", self.local_prompt,
-          "task serve: prompts with at most so many tokens that are not cached stay in the main "
-          "deployment; 0: all are read by the prefill deployment",
+          "task serve: the main deployment reads prompts itself of which at most this many tokens "
+          "are not in its cache; 0: the prefill deployment reads all",
           non_negative);
     visit(
         "oversubscription", self.oversubscription,

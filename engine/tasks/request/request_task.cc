@@ -30,7 +30,7 @@ MemoryDemand demand_of(const RequestShape& request, const Deployment& on, std::i
           .most_tokens = budget};
 }
 
-// Who reads prompts, in steps of at most `budget` tokens.
+// The deployment that reads prompts, in steps of at most `budget` tokens.
 struct Reader {
   const StepContext& context;
   std::int64_t budget = 1;
@@ -190,8 +190,8 @@ AnswerPart write_answer(const TaskPoint& point, Breakdown& kernels) {
   return part;
 }
 
-// The first token comes once the prompt is read, by a draft beside those who read it, too. A draft on devices of its own reads
-// it while the KV cache comes from elsewhere: then it is the second token that waits for the draft.
+// The first token comes once the prompt is read, also by a draft on the same devices. A draft on devices of its own reads it while the KV
+// cache is on its way: then it is the second token that waits for the draft.
 void report_latency(const Scenario& scenario, const RetrievalPart& passages,
                     const PromptPart& prompt, const AnswerPart& answer, Outcome& outcome) {
   Metrics& metrics = outcome.metrics;

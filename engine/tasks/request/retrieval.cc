@@ -18,7 +18,7 @@ namespace {
 
 using Problem = std::optional<Refusal>;
 
-// Of the whole store, as one of the devices that share it has it.
+// The search on one of the devices that share the store.
 VectorSearch search_of(const Scenario& scenario) {
   const RetrievalSettings& retrieval = scenario.retrieval;
   const bool shared = retrieval.place == StorePlace::device;
@@ -50,7 +50,7 @@ KernelRow host_row(const RetrievalSettings& retrieval, const VectorSearch& searc
     }
     work.time += searching;
     work.low += searching;
-    // A scan reaches what other kernels that nobody measured are taken to.
+    // A scan was not measured: its interval is that of other kernels on the roofline.
     work.high += searching * kRooflineHigh;
   }
   work.energy = power_at_rest(waiting) * work.time;
@@ -91,7 +91,7 @@ Pairs pairs_of(const Scenario& scenario) {
   return pairs;
 }
 
-// So many steps of so many pairs. A score of each is one number, which is not worth a row.
+// Reads `together` pairs in each of `steps` steps. The score of a pair is one number, which is not worth a row.
 void read_pairs(std::int64_t steps, std::int64_t together, const Pairs& pairs,
                 const StepContext& context, Breakdown& kernels, StepTime& time) {
   if (steps == 0 || together == 0) return;

@@ -24,7 +24,7 @@ std::int64_t group_of(Family family, const Parallelism& layout) {
   }
 }
 
-// Of all steps of a pool: seconds of collectives that leave a node.
+// Seconds of collectives that leave a node, over all steps of a pool.
 double seconds_between_nodes(StepTable& table, const StepContext& context) {
   std::vector<KernelRow> rows;
   table.report(rows);

@@ -1,6 +1,6 @@
 // How much KV caches under way and collectives that leave the nodes of a deployment slow one another down, where both use the
-// same adapters. Each has half of an adapter while both want it. That is counted in the mean of a run: who wants an adapter
-// for a share s of the time makes the other take 1 / (1 - s / 2) times as long.
+// same adapters. Each has half of an adapter while both want it. That is counted in the mean over a run: one that wants an adapter for a
+// share s of the time makes the other take 1 / (1 - s / 2) times as long.
 #pragma once
 
 #include <array>

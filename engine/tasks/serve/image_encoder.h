@@ -1,5 +1,4 @@
-// The encoder of a load with images: how long the images of a request take, and how what comes of them gets to who reads
-// prompts.
+// The encoder of a load with images: how long the images of a request take, and how the result gets to the replicas that read prompts.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace engine {
 
-// Whether requests have images that somebody encodes, and whether the replicas that read prompts do it themselves.
+// Whether requests have images to be encoded, and whether the replicas that read prompts encode them.
 bool encodes(const Scenario& scenario);
 bool readers_encode(const Scenario& scenario);
 

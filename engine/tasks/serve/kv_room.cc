@@ -44,7 +44,7 @@ TokenRoom set_state_aside(KvRoom room, const Deployed& deployed) {
   const auto in_blocks = [&](double bytes) {
     return std::int64_t(std::ceil(bytes / per_token / size) * size);
   };
-  // States, of which no device has a copy, count as so many tokens in tiers, too: a token counts there as on all devices.
+  // States, of which each device has a part of its own, count in tiers as the same number of tokens as on the devices.
   return {.tokens = left / per_token,
           .token_bytes = per_token,
           .whole_bytes = per_token * double(deployed.shard.parallel.devices_of_replica()),
@@ -66,7 +66,7 @@ double copies_of_block(KvPieces pieces, const ModelShard& shard) {
   return layers * (shard.model->is_mla() ? 1 : 2);
 }
 
-// Between devices of a node nobody measured copies. They start as those from the host do, and go on as sends do.
+// Copies between devices of a node were not measured. They are taken to start like those from the host, and to go on like sends.
 MessageLine copies_from_peers(const StepContext& context) {
   const LinkRates& link = context.fabric.scale_up;
   MessageLine copies = copies_over(link, context.device, context.calibration);
@@ -92,7 +92,7 @@ TierSetup way_up(MessageLine copies, BytesPerSecond stated, double token_bytes,
 void add_tiers(const KvTierSettings& tiers, const TokenRoom& room, PoolSetup& pool) {
   const double per_device = room.token_bytes, per_token = room.whole_bytes;
   const double per_block = per_token * double(pool.settings.block_size);
-  // Where a state counts as many blocks, so many more fit.
+  // Where a state counts as many blocks, more blocks are allowed.
   const double most = kMostBlocks * (pool.state > 0 ? 1e3 : 1);
   const auto blocks = [per_block, most](Bytes bytes) {
     return std::int64_t(std::min(bytes.value / per_block, most));

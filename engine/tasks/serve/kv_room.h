@@ -12,7 +12,7 @@ namespace engine {
 // More blocks than any machine holds; a product with a block's tokens still fits 64 bits.
 constexpr double kMostBlocks = 1e9;
 
-// Room for so many tokens, in sequences of `context` of them.
+// Room for KV in tokens, where sequences have `context` tokens.
 struct KvRoom {
   double tokens = 0;
   double context = 1;
@@ -32,11 +32,11 @@ TokenRoom set_state_aside(KvRoom room, const Deployed& deployed);
 // A pace of sequences that have room for their states besides.
 Pace beside_states(Pace pace, std::int64_t states);
 
-// Tiers below the cache. Each device loads its share of the KV cache from peers and from the host over its own links; a disk is
-// the replica's, a store everybody's. What several devices have of a token lies there once.
+// Adds the tiers below the cache. Each device loads its share of the KV cache from peers and from the host over its own links. A replica
+// has one disk, and all replicas share a store. What several devices hold of a token lies there once.
 void add_tiers(const KvTierSettings& tiers, const TokenRoom& room, PoolSetup& pool);
 
-// Why there is not so much memory of peers: where a cluster is stated, a node has so many other devices and no more.
+// Why there is not enough memory of peers. Where a cluster is stated, a node has a fixed number of other devices.
 std::optional<Refusal> peers_problem(const Deployed& deployed, const PoolSetup& pool);
 
 // Why a replica cannot have its blocks. A stated number may exceed the share of the memory that the engine is to fill, as engines

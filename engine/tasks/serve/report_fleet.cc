@@ -14,7 +14,7 @@ void report_failures(std::span<const PoolSetup> pools, const ServingSim& sim, Me
     count += failures.count();
     const double repaired = failures.down_seconds(sim.makespan()) * double(pools[i].unit);
     down += repaired;
-    // What is off because nobody needs it is neither there nor missing.
+    // A replica that is off because it is not needed is neither available nor missing.
     wanted += sim.scaler(i).follows_load() ? sim.scaler(i).on_seconds(sim.makespan()) + repaired
                                            : double(pools[i].replicas) * sim.makespan();
   }

@@ -24,7 +24,7 @@ void report_answers(const Scenario& scenario, const ServingSim& sim, Metrics& me
 void report_adapters(const Scenario& scenario, const ServingSim& sim, Metrics& metrics) {
   if (scenario.load.adapters == 0) return;
   const PoolSums& sums = sim.stats().pool(0);
-  // Whoever reads prompts elsewhere asks there, too.
+  // Where prompts are read elsewhere, adapters are asked for there as well.
   double asked = 0, missed = 0, waited = 0;
   for (std::size_t i = 0; i < (scenario.prefill.present ? 2 : 1); ++i) {
     const PoolSums& pool = sim.stats().pool(i);
@@ -130,8 +130,8 @@ void report_energy(const ServePools& pools, std::span<const PoolWork> work, Serv
     const PoolSetup& pool = pools.pools()[i];
     if (!states_power(pool.context.device)) return;
     const Parallelism& layout = pool.context.shard.parallel;
-    // Of all stages of a pipeline: rows are of each in turn, and it has as many lanes that wait as stages. Replicas that
-    // are off draw nothing.
+    // For all stages of a pipeline: rows are of each stage in turn, and as many lanes wait as there are stages. Replicas that are off draw
+    // nothing.
     const double on = replica_seconds(sim, pool, i) * double(layout.pp);
     const Seconds idle{std::max(0.0, on - sim.stats().pool(i).stepping())};
     const double devices_of_stage = double(layout.devices_of_replica() / layout.pp);

@@ -13,7 +13,7 @@
 namespace engine {
 namespace {
 
-// Nine in ten lie within so many standard deviations.
+// Standard deviations to either side within which nine cases in ten lie.
 constexpr double kNineInTen = 1.6449;
 // Beyond these nothing is told apart from certainty.
 constexpr double kCertain = 4;
@@ -22,9 +22,9 @@ constexpr double kCertain = 4;
 // are off, the steps of nine models in ten take between these factors of the predicted time (the same closed loops).
 constexpr double kLowOfSteps = 0.9, kHighOfSteps = 1.1;
 
-// First tokens wait for more than steps: for seats and budgets that nobody stated, for other prompts that come at the same
-// moment, for the way to the client. Nine mean times to first token in ten lie between these factors of the predicted one, beside
-// what steps are off: closed loops of ten models under three engines, each model weighed alike (`llmsweep validate serving`,
+// First tokens wait for more than steps: for seats and budgets that are not stated, for other prompts that come at the same moment, for the
+// way to the client. Nine mean times to first token in ten lie between these factors of the predicted one, besides errors of steps: closed
+// loops of ten models under three engines, each model weighed alike (`llmsweep validate serving`,
 // tools/validate_serving/README.md).
 struct Spread {
   double low = 0.8, high = 1.25;
@@ -96,7 +96,7 @@ void order(Value value, Value one, Value other, Value& low, Value& high) {
   high = std::max({value, one, other});
 }
 
-// A load simulated with steps so many standard deviations slower than predicted.
+// A load simulated with steps that are some standard deviations slower than predicted.
 struct Trial {
   double deviations = 0;
   bool holds_between_tokens = false;

@@ -34,7 +34,7 @@ PoolSetup pool_of(const Deployed& deployed, const StepContext& context, KvRoom r
   pool.states = fit.states;
   const double blocks = std::min(fit.tokens / double(serving.block_size), kMostBlocks);
   pool.kv_blocks = serving.kv_blocks > 0 ? serving.kv_blocks : std::int64_t(blocks);
-  // Nothing goes below that nobody can ask for.
+  // Without prefixes that can be asked for again, nothing goes to the tiers below.
   if (serving.prefix_caching && load.repeats_prompts()) add_tiers(serving.tiers, fit, pool);
   return pool;
 }
@@ -68,7 +68,7 @@ SequencePaces own_paces(const Draft& draft, bool drawn) {
   return paces;
 }
 
-// The tightest limit on the time between two tokens, of all or of a class: any batch may have somebody of it.
+// The tightest limit on the time between two tokens, for all requests or for a class, since any batch may have a request of that class.
 double token_limit(const Scenario& scenario) {
   const Slo slo = tighter_of(scenario.slo, scenario.capacity.slo);
   Seconds limit = std::min(request_limit(slo.tpot), request_limit(slo.itl));
@@ -156,7 +156,7 @@ void ServePools::add_draft(const Draft& draft) {
   if (draft.own) pool.window = draft.own->model.window;
   const bool drawn = settings.draws == AcceptanceDraws::drawn;
   if (drawn || draft.classes_differ) {
-    // The lane makes as many tokens as anybody can; everybody else falls behind by what did not hold.
+    // The lane counts as many tokens as a sequence can make at most; each sequence falls behind by what was not accepted.
     own_paces_ = own_paces(draft, drawn);
     pool.own_paces = &own_paces_;
     pool.expected = draft.expected;

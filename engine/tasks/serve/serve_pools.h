@@ -33,7 +33,7 @@ class ServePools {
   const std::vector<PoolSetup>& pools() const { return pools_; }
   const PoolSetup& main() const { return pools_[0]; }
   const Journey& journey() const { return journey_; }
-  // Those that have devices of their own, where steps take so many times as long as predicted.
+  // Encoders on devices of their own, in a run whose steps are scaled by `scale`.
   Encoders::Setup encoders(const StepScale& scale) const;
   const std::optional<ImageEncoder>& encoder() const { return encoder_; }
   bool drafts_apart() const { return point_.draft != nullptr && point_.draft->apart; }

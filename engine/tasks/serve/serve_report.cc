@@ -167,8 +167,8 @@ Span measured_span(const ServingSim& sim) {
   return part.empty() ? whole_run(sim) : Span{part.from, part.until};
 }
 
-// The share of a span in which a pool's replicas are paid for. A fleet of fixed size is, whether or not its replicas are under
-// repair: its devices are reserved, or somebody's own. One that follows the load gives back what is broken, and starts another.
+// The share of a span in which a pool's replicas are paid for. In a fleet of fixed size that is all of it, repairs included, since its
+// devices are reserved or owned. A fleet that follows the load gives back what is broken, and starts another replica.
 double pool_on_share(const ServePools& pools, const ServingSim& sim, std::size_t pool,
                      const Span& span) {
   if (!sim.scaler(pool).follows_load()) return 1;
@@ -226,7 +226,7 @@ void report_drafts(const ServePools& pools, ServingSim& sim, Metrics& metrics) {
                       .proposing = Seconds{sums.proposing},
                       .decoding = Seconds{sums.seconds}},
                      metrics);
-  // Nobody verified anything: every answer was one token.
+  // Nothing was verified, since every answer was one token.
   if (sums.sequence_steps <= 0) {
     metrics.accepted_tokens_per_step = metrics.proposed_tokens_per_step = kNoValue;
   }

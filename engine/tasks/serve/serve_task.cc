@@ -51,8 +51,8 @@ struct Setting {
   const ServePools& pools;
   const Trace* trace;
   CapacityEstimate capacity;
-  Slo judged;                        // what runs are judged by
-  StepLog* log = nullptr;            // of the run that has rows; null: nobody asks
+  Slo judged;              // what runs are judged by
+  StepLog* log = nullptr;  // of the run whose figures become rows; null: it is not asked for
   Contention* contention = nullptr;  // found by every run; null: nothing shares adapters
 };
 

@@ -6,7 +6,7 @@
 
 namespace engine {
 
-// Of a load of requests over time.
+// Figures of a load of requests over time.
 struct ServingFigures {
   Seconds ttft_p50{kNoValue};
   Seconds ttft_p90{kNoValue};

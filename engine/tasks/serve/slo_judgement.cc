@@ -10,8 +10,8 @@
 namespace engine {
 namespace {
 
-// The value that a limit is about, of so many that were answered. Those that were given up have no latency: they are later than
-// any limit. So is a mean with one of them, and a percentile of all requests is one of those that were answered, further up.
+// The value that a limit is about. Requests that were given up have no latency, and count as later than any limit. So a mean with one of
+// them misses every limit, and a percentile of all requests is a higher percentile of those that were answered.
 template <class ValueAt>
 double with_given_up(double share, double answered, double given_up, const ValueAt& value_at) {
   if (given_up <= 0) return value_at(share);
@@ -26,7 +26,7 @@ double limited_value(double share, Samples& samples, double given_up) {
   });
 }
 
-// Of the gaps between tokens, of which those that were given up have none: they count as requests.
+// The same for gaps between tokens. Requests that were given up have none, and count by their share of requests.
 double limited_gap(double share, const ServingStats& stats) {
   const MeasuredSums& measured = stats.measured();
   return with_given_up(share, measured.requests, measured.given_up, [&stats](double among) {

@@ -13,7 +13,7 @@ struct Latency {
   Seconds mean, p50, p90, p95, p99;
 };
 Latency latency_of(Samples& samples);
-// Of the gaps between tokens; no values where there are none.
+// Latencies of the gaps between tokens; no values where there are none.
 Latency gap_latency(const ServingStats& stats);
 
 // Whether every stated mean or percentile was seen and is within its limit. Requests that were given up (refused, shed or failed)

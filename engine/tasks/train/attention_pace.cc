@@ -53,8 +53,8 @@ constexpr KernelPace kPaces[] = {
      kThirdOverSecondBackward* kSecondOverTritonBackward, kTriton},
 };
 
-// How much longer padded heads take: exponentials, which are as many for any width, take as long as products of so many
-// values (heads of 64 and 128 values of the same table: 56 forward, 46 backward).
+// How many times longer padded heads take. Exponentials, whose number does not depend on the width, take as long as products of 56 values
+// forward and 46 backward (heads of 64 and 128 values of the same table).
 float padded_pace(std::int64_t width, const Tiles& tiles) {
   constexpr float exponentials = 50;
   std::int64_t padded = (width + tiles.values - 1) / tiles.values * tiles.values;

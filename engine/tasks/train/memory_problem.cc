@@ -11,7 +11,7 @@
 namespace engine {
 namespace {
 
-// Of one weight of an adapter that a device has whole.
+// Bytes for one weight of an adapter that a device has whole.
 double adapter_bytes(const TrainSettings& train) {
   const StateBytes bytes = state_bytes(train, false);
   return std::max(bytes.weights, bytes.master) + bytes.gradients + bytes.moments;

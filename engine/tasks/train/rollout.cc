@@ -62,8 +62,8 @@ std::int64_t samples_together(const RolloutSettings& rollout, std::int64_t repli
   return most;
 }
 
-// All samples at once. Those of one prompt share it where the engine caches prefixes and they are on one replica. Longer ones than
-// sequences that are trained on end there, as in libraries that have a longest response.
+// A load of all samples at once. Samples of one prompt share it where the engine caches prefixes and they are on one replica. Samples end
+// where they reach the length of sequences that are trained on, as in libraries that have a longest response.
 Load load_of(const TrainSettings& train, const Deployment& on) {
   const RolloutSettings& rollout = train.rollout;
   Load load;

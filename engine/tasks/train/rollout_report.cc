@@ -43,8 +43,8 @@ Watts forward_power(const std::vector<KernelRow>& kernels) {
   return timed.value > 0 ? drawn / timed : Watts{0};
 }
 
-// Of one iteration: samples, scores and updates. Devices that train are at rest while others make samples and while weights travel,
-// and so are those others at all other times.
+// Energy of one iteration: samples, scores and updates. Devices that train are at rest while others make samples and while weights travel,
+// and the others are at rest at all other times.
 Joules iteration_energy(const Scenario& scenario, const IterationPhases& phases,
                         const Rollout& rollout, Joules update, Watts scoring) {
   const RolloutSettings& settings = scenario.train.rollout;
@@ -57,7 +57,7 @@ Joules iteration_energy(const Scenario& scenario, const IterationPhases& phases,
   return rollout.energy + trainer * double(scenario.parallel.devices()) + others_at_rest;
 }
 
-// Of one iteration instead of one optimizer step. The arithmetic of its batches counts.
+// Turns figures of one optimizer step into those of one iteration. The arithmetic of its batches counts.
 void rescale(const IterationPhases& phases, bool asynchronous, Ends sampling, double tokens,
              double batches, Metrics& metrics) {
   const Seconds iteration = phases.total(asynchronous), step = metrics.iteration_time;

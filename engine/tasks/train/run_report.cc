@@ -81,7 +81,7 @@ void wait_for_the_slowest(const Scenario& scenario, Seconds behind_links, Metric
       power_at_rest(scenario.device) * (mean - undisturbed) * metrics.devices;
 }
 
-// How runs of so many steps differ: by their steps, and by their failures.
+// How runs of equally many steps differ: by their steps, and by their failures.
 RunTimes run_times(const TrainSettings& train, const TrainStepTime& step, double steps,
                    const Metrics& metrics) {
   const Seconds work = metrics.iteration_time * steps;

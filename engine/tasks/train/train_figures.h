@@ -6,7 +6,7 @@
 
 namespace engine {
 
-// Of one optimizer step, and of the run it is part of. Times of passes are of one device of the busiest pipeline stage.
+// Figures of one optimizer step, and of the run it is part of. Times of passes are of one device of the busiest pipeline stage.
 struct TrainFigures {
   Seconds iteration_time{kNoValue};
   Seconds iteration_time_low{kNoValue};

@@ -45,7 +45,7 @@ void report_memory(const TrainStepTime& step, Metrics& metrics) {
   if (memory.total() <= step.capacity) metrics.memory_free = step.capacity - memory.total();
 }
 
-// Of all devices, those that make samples among them, in the format that their products have.
+// Peak of all devices, those that make samples included, in the format of their products.
 FlopsPerSecond all_peaks(const Scenario& scenario) {
   FlopsPerSecond sum;
   const Deployment& samples = scenario.rollout.deployment;
@@ -221,7 +221,7 @@ Seconds behind_slow_links(const TaskPoint& point, const StagePools& pools, doubl
          step;
 }
 
-// Of all optimizer steps of an iteration. Where samples are made meanwhile, those that take longer hide some of it.
+// Exposed time over all optimizer steps of an iteration. Where samples are made meanwhile and take longer, they hide some of it.
 Seconds in_an_iteration(Seconds behind, Seconds step, const TrainSettings& train,
                         const Metrics& metrics) {
   if (!train.rollout.any()) return behind;

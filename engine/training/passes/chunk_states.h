@@ -16,7 +16,7 @@ struct StateSharing {
 };
 // Copies of a chunk in one pipeline are replicas, too.
 StateSharing replicas_of(const Parallelism& parallel, const TrainSettings& train);
-// Those among which states are shared out (train.zero_group); replicas of other groups hold the same.
+// The replicas among which states are divided (train.zero_group). Replicas of other groups hold the same.
 StateSharing sharers_of(const Parallelism& parallel, const TrainSettings& train);
 
 // Bytes of a weight of the layers that has no copy in 16 bits: it is kept as products take it (train.narrow_parameters), or frozen in a
@@ -24,8 +24,8 @@ StateSharing sharers_of(const Parallelism& parallel, const TrainSettings& train)
 struct NarrowBytes {
   double dense = 0, experts = 0;
 };
-// As it is kept; and, where it is trained, as it travels: with a scale for a few values of a row, whoever needs it along the other
-// side, too, casts it from 16 bits (Megatron's MXFP8).
+// Bytes of a weight as it is kept and, where it is trained, as it travels. Where few values of a row have a scale, a device that also needs
+// the weight along its other side casts it from 16 bits (Megatron's MXFP8).
 NarrowBytes kept_narrow(const ModelShard& shard, const TrainSettings& train);
 NarrowBytes sent_narrow(const ModelShard& shard, const TrainSettings& train);
 
@@ -37,7 +37,7 @@ struct ChunkStates {
   NarrowBytes kept, sent;
 };
 
-// Bytes of so many weights, each of them `wide` but for those of layers that are narrow.
+// Bytes of weights that have `wide` bytes each, but for those of layers that are narrow.
 ChunkWeights bytes_of_all(const ChunkWeights& weights, double wide, const NarrowBytes& narrow);
 // Bytes of the weights that passes read, frozen ones in their format, before replicas share anything out.
 ChunkWeights weight_bytes(const ChunkStates& states, const TrainSettings& train);
@@ -45,9 +45,9 @@ ChunkWeights weight_bytes(const ChunkStates& states, const TrainSettings& train)
 ChunkWeights sent_bytes(const ChunkStates& states, const TrainSettings& train);
 ChunkWeights updated_bytes(const ChunkStates& states, const TrainSettings& train);
 
-// How often gradients are scattered, for each backward pass of a chunk. 0: once a step, since every replica keeps a sum of all (ZeRO 0
-// and 1). 1: after each pass, since nobody does (ZeRO 2 and 3). Between: where chunks of a stage take turns, as many micro-batches as
-// there are stages pass one in a row, and ZeRO 2 keeps the sum of that row until it ends.
+// How often gradients are scattered, per backward pass of a chunk. 0: once per step, since every replica keeps the sum of all (ZeRO 0 and
+// 1). 1: after each pass, since none keeps it (ZeRO 2 and 3). In between: where chunks of a stage take turns, as many micro-batches as there
+// are stages pass one chunk in a row, and ZeRO 2 keeps their sum until the row ends.
 double scatters_per_pass(const TrainSettings& train, std::int64_t stages);
 inline bool scatters_each_pass(const TrainSettings& train, std::int64_t stages) {
   return scatters_per_pass(train, stages) == 1;

@@ -12,8 +12,8 @@ constexpr double kBoundKernels = 3, kBoundTransfers = 4;
 // An expert's bias is weighed as its rows are, added to them, and the rows of all experts are joined, all in 32 bits as weights are,
 // and narrowed: fourteen transfers of an output in 16 bits, two kernels for each expert and one for all.
 constexpr double kBiasTransfers = 14;
-// Backward, gradients of weights and of biases are products that are summed up over rows: so many times as long (Megatron on an
-// H200, 16 experts of 2,880 values, megatron_kernels.csv.gz).
+// How many times longer the backward pass of weights with biases takes, whose gradients are summed up over rows (Megatron on an H200, 16
+// experts of 2,880 values, megatron_kernels.csv.gz).
 constexpr double kBiasBackward = 2.9;
 // PyTorch's kernels over halves and parts of rows move their bytes at half the rate of one fused kernel (measured on an H200,
 // specs/calibration/h200-sxm/train_passes.csv: 2.1 TB/s against 4.2).

@@ -12,8 +12,7 @@
 namespace engine {
 namespace {
 
-// A fused AdamW (PyTorch 2.11 on an H200, 0.4 to 8 billion weights) takes as long as so many plain passes over what it
-// reads and writes.
+// How many plain passes over what it reads and writes a fused AdamW takes (PyTorch 2.11 on an H200, 0.4 to 8 billion weights).
 constexpr double kOptimizerPasses = 1.72;
 
 Seconds on_the_device(const Update& update, const StateBytes& bytes, const StepContext& context,

@@ -45,7 +45,7 @@ void cut(std::int64_t pieces, OpList& ops, IsCut&& is_cut) {
   ops = parts;
 }
 
-// A stage that has nobody to wait for puts nothing off.
+// A stage that waits for no other puts nothing off.
 bool puts_off_weights(const LayerChunk& chunk, const TrainSettings& train) {
   const bool alone = chunk.span.first && chunk.span.last;
   return train.schedule == Schedule::zero_bubble && !alone;

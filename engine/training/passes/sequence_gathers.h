@@ -9,7 +9,7 @@ namespace engine {
 
 // Devices keep their own part of a product's input and gather it once more for the gradient of its weights, while the gradient
 // of the input is computed; that one is scattered while the gradient of the weights is (Korthikanti et al., 2022, section
-// 4.2.2; Transformer Engine). What is gathered is cast before, by who has it.
+// 4.2.2; Transformer Engine). What is gathered is cast before, by the device that has it.
 void gather_again(const ModelShard& shard, const LayerChunk& chunk, const TrainSettings& train,
                   OpList& inputs, OpList& weights);
 

@@ -5,15 +5,15 @@
 namespace engine {
 namespace {
 
-// Where a pass is several kernels (PyTorch 2.11, eager), it takes so many times as long as one fused kernel: kernels of eager
-// steps with 1 and 8 billion weights on an H200 (specs/calibration/h200-sxm/train_phase_kernels.csv.gz).
+// How many times longer than one fused kernel a pass takes that is several kernels (PyTorch 2.11, eager): kernels of eager steps with 1 and
+// 8 billion weights on an H200 (specs/calibration/h200-sxm/train_phase_kernels.csv.gz).
 struct Unfused {
   Family family;
   double forward, backward;
 };
 constexpr Unfused kUnfused[] = {{Family::norm, 1.5, 1.3}, {Family::act, 3.8, 2.1}};
-// Rotations are written as slices, products, sums and concatenations, with heads in another order than in memory: so many
-// transfers of each value that is turned.
+// Transfers of each value that a rotation turns. It is written as slices, products, sums and concatenations, with heads in another order
+// than in memory.
 constexpr Unfused kUnfusedRotation{Family::rope, 28, 25};
 // Of each value that is turned, forward and backward (model/passes.h, model/backward_ops.cc).
 constexpr Unfused kRotationFlops{Family::rope, 3, 6};

@@ -25,7 +25,7 @@ double passes_of_a_step(const TrainSettings& train, const Parallelism& parallel)
   return double(train.global_batch / (train.micro_batch * copies));
 }
 
-// Stages on devices of another kind are not known here; whoever has a part of the model is one of two at least.
+// Stages on devices of another kind are not known here. A chunk that is only a part of the model is one of at least two stages.
 std::int64_t stages_around(const Parallelism& parallel, const LayerChunk& chunk) {
   const bool whole = chunk.span.first && chunk.span.last;
   return whole ? 1 : std::max<std::int64_t>(2, parallel.pp);
@@ -92,7 +92,7 @@ class WeightCasts {
     return (scale + wide + bytes_of(matrix.format)) / matrix.sharers;
   }
 
-  // Passes over weights, `bytes` for each, so many `times` a pass of the product.
+  // Adds passes over weights, with `bytes` for each weight, `times` per pass of the product.
   template <class BytesOf>
   void add(const OpList& products, BytesOf&& bytes, double times, OpList& ops) const {
     OpList casts;

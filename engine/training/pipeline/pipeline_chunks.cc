@@ -137,7 +137,7 @@ class Chunks {
   std::int64_t last_full_;    // from wave 0 to this one, all stages do both passes
   std::vector<double> free_;  // when a stage has done what it began
   std::vector<double> ends_, ends_before_;  // of passes of this wave and of the one before
-  // Of the chunks that stages are at, forward and backward; of what is put off: none; of passes side by side, forward and backward.
+  // Times of the chunks that stages are at, forward and backward, and of passes side by side. What is put off has none.
   std::vector<double> times_;
   Turn forward_turn_, backward_turn_{stages_ - 1, 0};
 };

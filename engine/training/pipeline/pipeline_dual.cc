@@ -88,7 +88,7 @@ class Ways {
     return pipeline_.chunks[way == 0 ? at : all - 1 - at];
   }
 
-  // The end of the pass that another one waits for, sent on; null: nobody.
+  // When the result of the pass arrives for which another one waits; null: it waits for none.
   struct Awaited {
     const Ends* ends = nullptr;
     double send = 0;

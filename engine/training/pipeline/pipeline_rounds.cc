@@ -92,7 +92,7 @@ class Rounds {
     return slowest_loop(work, put_off, 2 * pipeline_.send.value);
   }
 
-  // Of the stages from `first` to `last`, the even or the odd ones.
+  // The even or the odd ones of the stages from `first` to `last`.
   WaveRange every_other(std::int64_t first, std::int64_t last, std::int64_t odd) const {
     first = std::max(first, std::int64_t{0});
     last = std::min(last, stages_ - 1);

@@ -38,7 +38,7 @@ void add_layer(const ModelSpec& model, std::int64_t layer, LayerCounts& counts) 
   }
 }
 
-// So many layers over so many chunks.
+// Layers divided evenly among chunks.
 struct EvenCut {
   std::int64_t layers, chunks;
 
@@ -100,7 +100,7 @@ void cut_into_chunks(const ModelSpec& model, const TrainSettings& train, const C
     LayerChunk& chunk = cut[std::size_t(c)];
     chunk.span.first = c == 0;
     chunk.span.last = chunk.trained.last = c == chunks.all - 1;
-    // Only who trains all weights trains the embedding.
+    // The embedding is trained only where all weights are.
     chunk.trained.first = chunk.span.first && train.method == Method::full;
     const std::int64_t own = ends.stated() > 0 ? ends.layers_of(c, between)
                              : c < head.chunks ? head.layers_of(c)

@@ -35,11 +35,11 @@ struct LayerChunk {
   bool operator==(const LayerChunk&) const = default;
 };
 
-// The schedule of so many stages: one stage, or one chunk of layers on each, is 1F1B.
+// The schedule that `stages` stages follow. With one stage, or one chunk of layers on each, that is 1F1B.
 Schedule schedule_on(const TrainSettings& train, std::int64_t stages);
-// Chunks that the layers are cut into, for each of so many stages.
+// Chunks of layers that each of `stages` stages has.
 std::int64_t chunks_per_stage(const TrainSettings& train, std::int64_t stages);
-// Copies of each chunk in a pipeline of so many stages: dualpipe has one for either way.
+// Copies of each chunk in a pipeline of `stages` stages: dualpipe has one for either direction.
 std::int64_t chunk_copies(const TrainSettings& train, std::int64_t stages);
 
 // How many chunks there are, on how many stages in turn; of these, the last ones have train.tail_layers together, where that is stated.
@@ -65,7 +65,7 @@ struct ChunkWeights {
 
   double total() const { return dense + experts; }
   double ends() const { return embedding + output; }
-  // Of the largest layer: experts lie in mixtures only.
+  // Weights of the largest layer. Only mixtures have experts.
   ChunkWeights layer() const {
     return {.dense = layers > 0 ? (dense - ends()) / layers : 0,
             .experts = mixtures > 0 ? experts / mixtures : 0};

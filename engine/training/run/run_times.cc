@@ -35,7 +35,7 @@ double even_deviation_below(int n, double z) {
   return normal_below(z);
 }
 
-// With exactly so many failures.
+// The chance to end within a limit with exactly `failures` failures.
 double within_after(const RunTimes& times, int failures, Seconds limit) {
   const double late = (limit - times.failure_free - times.delay * failures).value;
   const double jitter = times.jitter.value * times.jitter.value;

@@ -88,7 +88,7 @@ engine::Result<std::vector<EngineCalibration>> load_folder(const std::filesystem
   return engines;
 }
 
-// Of the first folder of the library that has any, as for every name of a library.
+// The folder of engines' calibrations: the first of the library's folders that has any, as for every name of a library.
 std::filesystem::path engines_folder(const sweep::Library& library) {
   for (const std::filesystem::path& folder : library.folders()) {
     const auto engines = folder / "calibration" / "engines";

@@ -1,4 +1,4 @@
-// Independent pieces of work on all cores; the results do not depend on who did what.
+// Independent pieces of work on all cores. Results do not depend on which core did what.
 #pragma once
 
 #include <algorithm>
