@@ -158,10 +158,28 @@ OneOfTwo only_compared(DeploymentRole role, const Scenario& scenario) {
   return {.role = role, .scenario = scenario, .compared = true};
 }
 
+// Utilisations are of all of the devices, whatever part of them a model has; those who only read for it have theirs to themselves.
+void report_use_of_all(const Side& side, Metrics& metrics) {
+  const bool read = side.part.task == Task::serve && side.part.prefill.present;
+  const auto share = [&](auto could) {
+    const auto of = [&](const Deployment& on) {
+      return could(on) * double(on.serving.replicas * on.parallel.devices());
+    };
+    const double readers = read ? of(side.part.prefill.deployment) : 0;
+    return (of(side.part) + readers) / (of(side.whole) + readers);
+  };
+  metrics.model_flops_utilization *=
+      share([](const Deployment& on) { return peak_in_use(on.device, on.quant).value; });
+  metrics.memory_bandwidth_utilization *=
+      share([](const Deployment& on) { return on.device.memory_bandwidth.value; });
+}
+
 void report_neighbour(const Side& main, const Side& other, Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
   const Metrics& theirs = other.shared.metrics;
   metrics.sharing_slowdown = main.slowdown();
+  if (std::isnan(metrics.sharing_time.value)) metrics.sharing_time = Seconds{0};
+  report_use_of_all(main, metrics);
   // Rows have the main model's share only.
   metrics.energy = Joules{kNoValue};
   metrics.energy_j_per_output_token = kNoValue;
