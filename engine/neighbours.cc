@@ -221,8 +221,18 @@ void evaluate_intervals(Side& side, const EvaluateAlone& evaluate) {
   evaluate_beside(side, side.effect, evaluate);
 }
 
-// Alone on the devices, which is as on its part where that lacks nothing but memory.
+// The same load at a rate that is known.
+Scenario at_rate(Scenario scenario, double rate) {
+  scenario.capacity = {};
+  scenario.load.rate = RequestsPerSecond{rate};
+  scenario.load.throughput_fraction = 0;
+  return scenario;
+}
+
+// Alone on the devices, with the same load, which is as on its part where that lacks nothing but memory.
 void evaluate_whole(Side& side, SharingMode mode, const EvaluateAlone& evaluate) {
+  const double rate = side.on_part.load_rate;
+  if (side.whole.load.throughput_fraction > 0) side.whole = at_rate(side.whole, rate);
   side.whole.device.memory_capacity = side.part.device.memory_capacity;
   if (side.whole.draft.present) side.whole.draft.deployment.device = side.whole.device;
   if (mode == SharingMode::time_slices || mode == SharingMode::streams) {
@@ -294,14 +304,6 @@ void slow_down(Side& main, Side& other, const SharingSettings& sharing, Seconds 
 
 bool looks_for_rate(const Scenario& scenario) {
   return scenario.task == Task::serve && scenario.capacity.slo.any();
-}
-
-// The same load at a rate that is known.
-Scenario at_rate(Scenario scenario, double rate) {
-  scenario.capacity = {};
-  scenario.load.rate = RequestsPerSecond{rate};
-  scenario.load.throughput_fraction = 0;
-  return scenario;
 }
 
 // How slow the other makes it follows from the rate, and the highest rate from how slow it is: one after the other, until

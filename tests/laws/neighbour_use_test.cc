@@ -59,5 +59,24 @@ TEST(Neighbours, UseIsOfAllOfTheDevices) {
   EXPECT_NEAR(figures(load).model_flops_utilization / alone, 0.5, 0.05);
 }
 
+// A share of the throughput is a rate, at which a model is alone on the devices as it is on its part of them: stating that rate changes
+// nothing.
+TEST(ServedNeighbours, AShareOfTheThroughputIsARate) {
+  for (const SharingMode mode :
+       {SharingMode::time_slices, SharingMode::spatial, SharingMode::mig}) {
+    Scenario scenario = served_twins(mode);
+    scenario.sharing.share = 0.4;
+    scenario.load.throughput_fraction = 0.5;
+    const Outcome share = evaluate(scenario);
+    ASSERT_EQ(share.status, Status::ok) << share.reason;
+    scenario.load.throughput_fraction = 0;
+    scenario.load.rate = RequestsPerSecond{share.load_rate};
+    const Metrics rate = figures(scenario);
+    EXPECT_EQ(rate.tpot, share.metrics.tpot) << name_of(mode);
+    EXPECT_EQ(rate.sharing_slowdown, share.metrics.sharing_slowdown) << name_of(mode);
+    EXPECT_EQ(rate.neighbour_tpot, share.metrics.neighbour_tpot) << name_of(mode);
+  }
+}
+
 }  // namespace
 }  // namespace engine
