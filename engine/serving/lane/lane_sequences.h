@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include "engine/serving/lane/decode_set.h"
 #include "engine/serving/lane/replica_state.h"
@@ -54,6 +55,9 @@ class LaneSequences {
   Sequence& at(std::int32_t slot) { return replica_->sequences[std::size_t(slot)]; }
   // The blocks of a sequence, for which seats need not be counted.
   const ReplicaView& blocks() const { return *view_; }
+
+  // Different adapters of those that take part in a step: so many decodes, from the first one on, and prompts.
+  std::int64_t adapters_in_step(std::int64_t decodes, std::span<const Chunk> prompts);
 
   // Puts those of the first in the queue forward whose prompts are cached furthest.
   void order_by_prefix();
@@ -154,6 +158,7 @@ class LaneSequences {
   std::int64_t blocks_to_go_on();
 
   UrgencyLists urgency_;  // of those that run, where they make way
+  AdapterCount in_step_;
 };
 
 }  // namespace engine
