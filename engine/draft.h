@@ -55,6 +55,11 @@ struct Draft {
     if (apart) return DraftPlace::elsewhere;
     return is_main ? DraftPlace::every_stage : DraftPlace::last_stage;
   }
+  // Devices of a replica that its model is on, of each stage that it passes through; the main model is on so many.
+  double devices(double of_main_stage) const {
+    if (!own) return of_main_stage;
+    return double(own->parallel.devices_of_replica() / own->parallel.pp);
+  }
   // What it takes to propose so many positions.
   DraftStep step(const Deployed& main, WorkMeter& work, std::int64_t positions) const;
   DraftStep step(const Deployed& main, WorkMeter& work) const { return step(main, work, depth); }

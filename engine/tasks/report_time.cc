@@ -32,15 +32,18 @@ void report_time(const Scenario& scenario, const StepTime& time, const TokenCoun
   outcome.extrapolated = time.device.extrapolated;
 }
 
-void report_shared_work(std::span<const DeploymentWork> work, Seconds total, Metrics& metrics) {
+void report_shared_work(std::span<const DeploymentWork> work, Seconds total, double in_flight,
+                        Metrics& metrics) {
   Flops flops;
   Bytes bytes;
   FlopsPerSecond peak;
   BytesPerSecond bandwidth;
-  for (const auto& [on, done] : work) {
+  for (const auto& [on, done, guest] : work) {
     const double devices = double(on.parallel.devices());
-    flops += done.flops() * devices;
-    bytes += done.memory_bytes() * devices;
+    const double times = in_flight * devices / double(on.parallel.pp);
+    flops += done.flops() * times;
+    bytes += done.memory_bytes() * times;
+    if (guest) continue;
     peak += peak_in_use(on.device, on.quant) * devices;
     bandwidth += on.device.memory_bandwidth * devices;
   }

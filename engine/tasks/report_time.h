@@ -23,12 +23,15 @@ struct TokenCounts {
 void report_time(const Scenario& scenario, const StepTime& time, const TokenCounts& tokens,
                  Outcome& outcome);
 
-// What one device of a deployment did.
+// What one device of each stage of a deployment did, in turn.
 struct DeploymentWork {
   const Deployment& on;
   const DeviceTime& done;
+  bool guest = false;  // on devices of another deployment, which is there, too
 };
-// Utilisation of the devices of several deployments, over the time of the point: each idles while another works.
-void report_shared_work(std::span<const DeploymentWork> work, Seconds total, Metrics& metrics);
+// Utilisation of the devices of several deployments, over the time of the point, in which so many batches are in flight: each
+// idles while another works.
+void report_shared_work(std::span<const DeploymentWork> work, Seconds total, double in_flight,
+                        Metrics& metrics);
 
 }  // namespace engine

@@ -76,6 +76,7 @@ std::optional<Refusal> pairing_problem(const Deployment& from, const Deployment&
 struct PromptPart {
   StepTime time;
   StepTime drafts;  // once more, by the model that proposes tokens, in the prefill deployment
+  std::optional<Deployment> draft;  // which is laid out like this there
   std::optional<KernelRow> carry;
   bool tells_first_token = false;  // only when the KV cache is there
 
@@ -149,6 +150,7 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
         request,
         {*step.model, reader.serving.max_num_batched_tokens, Phase::prefill, DeploymentRole::draft},
         kernels);
+    part.draft = *draft.own;
   }
   if (request.output == 1) return std::nullopt;  // the prompt's last step gives the only token
   part.tells_first_token = handover.carry.tells_first_token;
@@ -214,23 +216,29 @@ void report_latency(const Scenario& scenario, const RetrievalPart& passages,
   metrics.tpot_high = (later.high - told.high) / tokens;
 }
 
+// The whole request, and how many of its batches a replica has at the same time.
+struct InAll {
+  Seconds seconds;
+  double in_flight = 1;
+};
+
 // What is shared out among several deployments, and between a model and its draft.
 void report_shares(const TaskPoint& point, const RetrievalPart& passages, const PromptPart& prompt,
-                   const AnswerPart& answer, Seconds total, Metrics& metrics) {
+                   const AnswerPart& answer, const InAll& all, Metrics& metrics) {
   const Scenario& scenario = point.scenario;
   const bool reads = scenario.prefill.present;
-  const bool apart = point.draft != nullptr && point.draft->apart;
+  const bool others = drafts_on_others(point);
   DeviceTime main = answer.time.device, draft = answer.read.device, reading = prompt.time.device;
   main.add(passages.search.device);
-  reading.add(prompt.drafts.device);
   draft.add(answer.proposed.device);
   if (!reads) main.add(reading);
-  if (!apart) main.add(draft);
+  if (!others) main.add(draft);
   std::vector<DeploymentWork> work{{scenario, main}};
   if (reads) work.push_back({scenario.prefill.deployment, reading});
-  if (apart) work.push_back({scenario.draft.deployment, draft});
+  if (prompt.draft) work.push_back({*prompt.draft, prompt.drafts.device, true});
+  if (others) work.push_back({*point.draft->own, draft, !point.draft->apart});
   if (reranks(scenario)) work.push_back({scenario.rerank.deployment, passages.rerank.device});
-  if (work.size() > 1) report_shared_work(work, total, metrics);
+  if (work.size() > 1) report_shared_work(work, all.seconds, all.in_flight, metrics);
   if (point.draft == nullptr) return;
   const RequestShape request = with_passages(scenario);
   const Pace& pace = answer.run.pace;
@@ -308,14 +316,15 @@ void run_request(const TaskPoint& point, Outcome& outcome) {
   metrics.e2e_low = whole.low;
   metrics.e2e_high = whole.high;
   const double batch = double(request.batch);
+  const double in_flight =
+      batches_in_flight(point, all.total(), answer.read.total() + answer.proposed.total());
   report_time(scenario, all,
               {.prompt = batch * double(request.prompt),
                .generated = batch * double(request.output),
                .all = batch * double(request.output + request.prompt),
-               .in_flight = batches_in_flight(point, all.total(),
-                                              answer.read.total() + answer.proposed.total())},
+               .in_flight = in_flight},
               outcome);
-  report_shares(point, passages, prompt, answer, all.total(), metrics);
+  report_shares(point, passages, prompt, answer, {all.total(), in_flight}, metrics);
 }
 
 std::string request_headline(const Scenario& scenario) {

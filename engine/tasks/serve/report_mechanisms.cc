@@ -120,7 +120,8 @@ bool add_encoder_energy(const ServePools& pools, const ServingSim& sim, const Ou
 
 }  // namespace
 
-void report_energy(const ServePools& pools, ServingSim& sim, Outcome& outcome) {
+void report_energy(const ServePools& pools, ServingSim& sim, const PoolRows& ends,
+                   Outcome& outcome) {
   // What a draft on devices of its own draws at rest is in no row.
   if (pools.drafts_apart()) return;
   Joules energy;
@@ -129,17 +130,19 @@ void report_energy(const ServePools& pools, ServingSim& sim, Outcome& outcome) {
     const PoolSetup& pool = pools.pools()[i];
     if (!states_power(pool.context.device)) return;
     const Parallelism& layout = pool.context.shard.parallel;
-    Joules of_one;
-    for (const KernelRow& row : outcome.kernels) {
-      const bool of_draft = row.role == DeploymentRole::draft && i == 0;
-      if (row.role == pool.role || of_draft) of_one += row.work.energy;
+    const double devices_of_stage = double(layout.devices_of_replica() / layout.pp);
+    const Watts at_rest = power_at_rest(pool.context.device);
+    for (const KernelRow& row : rows_of(outcome.kernels, ends, i)) {
+      // The others of a stage rest while a draft works on some of its devices.
+      const double devices = pools.devices_of_stage(i, row.role);
+      energy +=
+          row.work.energy * devices + at_rest * (row.work.exposed() * (devices_of_stage - devices));
     }
     // Of all stages of a pipeline: rows are of each in turn, and it has as many lanes that wait as stages. Replicas that
     // are off draw nothing.
     const double on = replica_seconds(sim, pool, i) * double(layout.pp);
     const Seconds idle{std::max(0.0, on - sim.stats().pool(i).stepping())};
-    const double devices_of_stage = double(layout.devices_of_replica() / layout.pp);
-    energy += (of_one + power_at_rest(pool.context.device) * idle) * devices_of_stage;
+    energy += at_rest * idle * devices_of_stage;
   }
   outcome.metrics.energy = energy;
   if (pools.main().clock.varies()) outcome.metrics.clock_mean = sim.table(0).clock_mean();

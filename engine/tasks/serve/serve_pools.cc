@@ -337,6 +337,14 @@ CapacityEstimate ServePools::capacity(const TypicalRequest& typical) const {
   if (pools_.size() > 1) {
     estimate.requests =
         std::min(estimate.requests, capacity_estimate(pools_[1], work, Duty::reads).requests);
+double ServePools::devices_of_stage(std::size_t pool, DeploymentRole role) const {
+  const Parallelism& layout = pools_[pool].context.shard.parallel;
+  const double all = double(layout.devices_of_replica() / layout.pp);
+  if (role != DeploymentRole::draft) return all;
+  const Draft& draft = pool > 0 && readers_draft_ ? *readers_draft_ : *point_.draft;
+  return draft.devices(all);
+}
+
   }
   if (encoder_ && encoder_->apart.replicas > 0) {
     const Encoders::Setup& apart = encoder_->apart;
