@@ -216,6 +216,22 @@ void report_latency(const Scenario& scenario, const RetrievalPart& passages,
   metrics.tpot_high = (later.high - told.high) / tokens;
 }
 
+// Batches of a replica in flight: as many as the main deployment has at once, and no more than others that take part let by, each
+// of which has one in every stage.
+double requests_in_flight(const TaskPoint& point, const RetrievalPart& passages,
+                          const PromptPart& prompt, const AnswerPart& answer, Seconds total) {
+  const Scenario& scenario = point.scenario;
+  double most = batches_in_flight(point, total, answer.read.total() + answer.proposed.total());
+  const auto let_by = [&](const Deployment& on, Seconds taken) {
+    if (taken.value > 0) most = std::min(most, double(on.parallel.pp) * (total / taken));
+  };
+  if (scenario.prefill.present) {
+    let_by(scenario.prefill.deployment, prompt.time.total() + prompt.drafts.total());
+  }
+  if (reranks(scenario)) let_by(scenario.rerank.deployment, passages.rerank.total());
+  return most;
+}
+
 // The whole request, and how many of its batches a replica has at the same time.
 struct InAll {
   Seconds seconds;
@@ -316,8 +332,7 @@ void run_request(const TaskPoint& point, Outcome& outcome) {
   metrics.e2e_low = whole.low;
   metrics.e2e_high = whole.high;
   const double batch = double(request.batch);
-  const double in_flight =
-      batches_in_flight(point, all.total(), answer.read.total() + answer.proposed.total());
+  const double in_flight = requests_in_flight(point, passages, prompt, answer, all.total());
   report_time(scenario, all,
               {.prompt = batch * double(request.prompt),
                .generated = batch * double(request.output),
