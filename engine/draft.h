@@ -55,6 +55,11 @@ struct Draft {
     if (apart) return DraftPlace::elsewhere;
     return is_main ? DraftPlace::every_stage : DraftPlace::last_stage;
   }
+  // Devices of each stage of a replica that the draft's model is on, where the main model is on `of_main_stage`.
+  double devices(double of_main_stage) const {
+    if (!own) return of_main_stage;
+    return double(own->parallel.devices_of_replica() / own->parallel.pp);
+  }
   // The step in which so many positions are proposed.
   DraftStep step(const Deployed& main, WorkMeter& work, std::int64_t positions) const;
   DraftStep step(const Deployed& main, WorkMeter& work) const { return step(main, work, depth); }

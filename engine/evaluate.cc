@@ -93,6 +93,7 @@ void clear(Outcome& outcome) {
   outcome.extrapolated = false;
   outcome.metrics = Metrics{};
   outcome.saturation = Saturation::none;
+  outcome.load_rate = 0;
   outcome.kernels.clear();
   outcome.requests.clear();
   outcome.timeline.clear();

@@ -158,10 +158,28 @@ OneOfTwo only_compared(DeploymentRole role, const Scenario& scenario) {
   return {.role = role, .scenario = scenario, .compared = true};
 }
 
+// Utilisations are of all of the devices, whatever part of them a model has; those who only read for it have theirs to themselves.
+void report_use_of_all(const Side& side, Metrics& metrics) {
+  const bool read = side.part.task == Task::serve && side.part.prefill.present;
+  const auto share = [&](auto could) {
+    const auto of = [&](const Deployment& on) {
+      return could(on) * double(on.serving.replicas * on.parallel.devices());
+    };
+    const double readers = read ? of(side.part.prefill.deployment) : 0;
+    return (of(side.part) + readers) / (of(side.whole) + readers);
+  };
+  metrics.model_flops_utilization *=
+      share([](const Deployment& on) { return peak_in_use(on.device, on.quant).value; });
+  metrics.memory_bandwidth_utilization *=
+      share([](const Deployment& on) { return on.device.memory_bandwidth.value; });
+}
+
 void report_neighbour(const Side& main, const Side& other, Outcome& outcome) {
   Metrics& metrics = outcome.metrics;
   const Metrics& theirs = other.shared.metrics;
   metrics.sharing_slowdown = main.slowdown();
+  if (std::isnan(metrics.sharing_time.value)) metrics.sharing_time = Seconds{0};
+  report_use_of_all(main, metrics);
   // Rows have the main model's share only.
   metrics.energy = Joules{kNoValue};
   metrics.energy_j_per_output_token = kNoValue;
@@ -203,8 +221,18 @@ void evaluate_intervals(Side& side, const EvaluateAlone& evaluate) {
   evaluate_beside(side, side.effect, evaluate);
 }
 
-// Alone on the devices, which is as on its part where that lacks nothing but memory.
+// The same load at a rate that is known.
+Scenario at_rate(Scenario scenario, double rate) {
+  scenario.capacity = {};
+  scenario.load.rate = RequestsPerSecond{rate};
+  scenario.load.throughput_fraction = 0;
+  return scenario;
+}
+
+// Alone on the devices, with the same load, which is as on its part where that lacks nothing but memory.
 void evaluate_whole(Side& side, SharingMode mode, const EvaluateAlone& evaluate) {
+  const double rate = side.on_part.load_rate;
+  if (side.whole.load.throughput_fraction > 0) side.whole = at_rate(side.whole, rate);
   side.whole.device.memory_capacity = side.part.device.memory_capacity;
   if (side.whole.draft.present) side.whole.draft.deployment.device = side.whole.device;
   if (mode == SharingMode::time_slices || mode == SharingMode::streams) {
@@ -276,14 +304,6 @@ void slow_down(Side& main, Side& other, const SharingSettings& sharing, Seconds 
 
 bool looks_for_rate(const Scenario& scenario) {
   return scenario.task == Task::serve && scenario.capacity.slo.any();
-}
-
-// The same load at a rate that is known.
-Scenario at_rate(Scenario scenario, double rate) {
-  scenario.capacity = {};
-  scenario.load.rate = RequestsPerSecond{rate};
-  scenario.load.throughput_fraction = 0;
-  return scenario;
 }
 
 // How slow the other makes it follows from the rate, and the highest rate from how slow it is: one after the other, until

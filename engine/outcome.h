@@ -115,6 +115,7 @@ struct Outcome {
   Tier tier = Tier::roofline;    // the least founded tier among the kernels
   bool extrapolated = false;
   Saturation saturation = Saturation::none;
+  double load_rate = 0;  // of a served load that states or works out a rate: requests per second
   Metrics metrics;
   std::vector<KernelRow> kernels;
   std::vector<RequestRow> requests;   // only where output.requests asks for them

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -25,6 +26,8 @@ struct DraftLength {
   DraftStep draft;
   // The draft reads prompts when it first proposes: whether that pays is asked.
   bool reads_late = false;
+  // Limit on the time of a step, in seconds, where steps keep one by their clock.
+  double limit = std::numeric_limits<double>::infinity();
 };
 
 class DraftLengths {

@@ -15,7 +15,7 @@ DraftTable& DraftTable::operator=(DraftTable&&) noexcept = default;
 void DraftTable::reset(const DraftStep& draft, double scale) {
   draft_ = &draft;
   scale_ = scale;
-  seconds_ = 0;
+  seconds_ = reading_ = 0;
   rests_.clear();
   if (!draft.model) return;
   // Prompts are read in the first one, whether or not anything is proposed.
@@ -146,7 +146,7 @@ double DraftTable::run_decodes(const Decodes& decodes) {
 
 double DraftTable::read(const BatchShape& prompts) {
   const double seconds = models_[0]->run_mixed(prompts);
-  seconds_ += seconds;
+  reading_ += seconds;
   return seconds;
 }
 

@@ -37,7 +37,9 @@ class DraftTable {
 
   // Adds rows of everything counted, and what it would save.
   void report(Breakdown& rows, Savings& saved);
+  // Of all proposals counted; and of all prompts that it read.
   double seconds() const { return seconds_; }
+  double reading() const { return reading_; }
 
  private:
   // Adds a round of the draft's steps to a line.
@@ -61,7 +63,7 @@ class DraftTable {
   std::vector<std::unique_ptr<StepTable>>
       models_;               // by round, where there is a model; one at least
   std::vector<Rest> rests_;  // by sequences
-  double seconds_ = 0;
+  double seconds_ = 0, reading_ = 0;
 };
 
 }  // namespace engine

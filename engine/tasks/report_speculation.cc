@@ -19,6 +19,13 @@ double batches_in_flight(const TaskPoint& point, Seconds total, Seconds drafting
   return std::min(stages, total.value / stage_seconds(place, stages, total.value, drafting.value));
 }
 
+bool drafts_on_others(const TaskPoint& point) {
+  if (point.draft == nullptr) return false;
+  const Parallelism& layout = point.scenario.parallel;
+  const double of_main_stage = double(layout.devices_of_replica() / layout.pp);
+  return point.draft->apart || point.draft->devices(of_main_stage) != of_main_stage;
+}
+
 void report_speculation(const Speculated& speculated, Metrics& metrics) {
   metrics.accepted_tokens_per_step = speculated.per_step;
   metrics.proposed_tokens_per_step = speculated.proposed;

@@ -16,6 +16,9 @@ StepTime propose(const TaskPoint& point, const DecodeRun& run, std::vector<Kerne
 // time `total` that a batch takes.
 double batches_in_flight(const TaskPoint& point, Seconds total, Seconds drafting);
 
+// Whether the draft is on other devices than the main model, or on some of its devices: then it is no part of what each does.
+bool drafts_on_others(const TaskPoint& point);
+
 // What came of it, in the step, the request or the run.
 struct Speculated {
   double proposed = 0;        // tokens of a sequence in a step, on average

@@ -38,11 +38,12 @@ void report_shared_work(std::span<const DeploymentWork> work, const SharedTime& 
   Bytes bytes;
   FlopsPerSecond peak;
   BytesPerSecond bandwidth;
-  for (const auto& [on, done] : work) {
+  for (const auto& [on, done, guest] : work) {
     const double devices = double(on.parallel.devices());
     const double working = time.in_flight * devices / double(on.parallel.pp);
     flops += done.flops() * working;
     bytes += done.memory_bytes() * working;
+    if (guest) continue;
     peak += peak_in_use(on.device, on.quant) * devices;
     bandwidth += on.device.memory_bandwidth * devices;
   }

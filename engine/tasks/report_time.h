@@ -27,6 +27,7 @@ void report_time(const Scenario& scenario, const StepTime& time, const TokenCoun
 struct DeploymentWork {
   const Deployment& on;
   const DeviceTime& done;
+  bool guest = false;  // on the devices of another deployment, which is listed as well
 };
 // The time of the point, in which so many batches go through all deployments.
 struct SharedTime {

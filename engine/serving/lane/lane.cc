@@ -255,7 +255,7 @@ void Lane::start_step(const StepPlan& plan, double now) {
     add_prefill(batch, 1, chunk.tokens, sequence.computed, common.window);
     if (sequence.computed + chunk.tokens == sequence.target) ++batch.sampled;
   }
-  batch.adapters = sequences_.adapters.different();
+  batch.adapters = sequences_.adapters_in_step(plan.decodes, chunks_);
   common.sums->peak(replica.pool.used());
   common.stats->step_began(now);
   const int length = step_decodes_ > 0 ? length_ : -1;

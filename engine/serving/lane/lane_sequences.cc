@@ -316,4 +316,30 @@ void LaneSequences::recount() {
         "the blocks add up");
 }
 
+// Mostly all take part, or but for a few prompts that do not fit.
+std::int64_t LaneSequences::adapters_in_step(std::int64_t decodes, std::span<const Chunk> prompts) {
+  const RunningSet& running = set.running();
+  const bool all = decodes + std::int64_t(prompts.size()) == running.count;
+  if (all || adapters.different() == 0) return adapters.different();
+  if (decodes > 0 && decodes == running.decoding) {
+    const auto each_absent = [&](auto visit) {
+      for (const std::int32_t slot : running.prefilling) {
+        if (std::ranges::find(prompts, slot, &Chunk::slot) == prompts.end()) visit(at(slot));
+      }
+    };
+    each_absent([this](const Sequence& absent) { adapters.leave(absent.adapter); });
+    const std::int64_t different = adapters.different();
+    each_absent([this](const Sequence& absent) { adapters.join(absent.adapter); });
+    return different;
+  }
+  in_step_.clear();
+  for (const Chunk& prompt : prompts) in_step_.join(at(prompt.slot).adapter);
+  for (std::int32_t slot = running.first; decodes > 0; slot = at(slot).after) {
+    if (!at(slot).decoding) continue;
+    --decodes;
+    in_step_.join(at(slot).adapter);
+  }
+  return in_step_.different();
+}
+
 }  // namespace engine

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include "engine/serving/lane/decode_set.h"
 #include "engine/serving/lane/replica_state.h"
@@ -54,6 +55,9 @@ class LaneSequences {
   Sequence& at(std::int32_t slot) { return replica_->sequences[std::size_t(slot)]; }
   // The view for counting a sequence's blocks; its seats need not be up to date.
   const ReplicaView& blocks() const { return *view_; }
+
+  // Different adapters in a step: of its first `decodes` decoding sequences, and of its prompts.
+  std::int64_t adapters_in_step(std::int64_t decodes, std::span<const Chunk> prompts);
 
   // Sorts the front of the queue by how much of each prompt is cached, the most first.
   void order_by_prefix();
@@ -154,6 +158,7 @@ class LaneSequences {
   std::int64_t blocks_to_go_on();
 
   UrgencyLists urgency_;  // of the running sequences, where they make way for more urgent ones
+  AdapterCount in_step_;
 };
 
 }  // namespace engine

@@ -76,6 +76,7 @@ std::optional<Refusal> pairing_problem(const Deployment& from, const Deployment&
 struct PromptPart {
   StepTime time;
   StepTime drafts;  // once more, by the model that proposes tokens, in the prefill deployment
+  std::optional<Deployment> draft;  // which is laid out like this there
   std::optional<KernelRow> carry;
   bool tells_first_token = false;  // only when the KV cache is there
 
@@ -148,6 +149,7 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
         request,
         {*step.model, reader.serving.max_num_batched_tokens, Phase::prefill, DeploymentRole::draft},
         kernels);
+    part.draft = *draft.own;
   }
   if (request.output == 1) return std::nullopt;  // the prompt's last step gives the only token
   part.tells_first_token = handover.carry.tells_first_token;
@@ -234,16 +236,16 @@ void report_shares(const TaskPoint& point, const RetrievalPart& passages, const 
                    const AnswerPart& answer, const SharedTime& shared, Metrics& metrics) {
   const Scenario& scenario = point.scenario;
   const bool reads = scenario.prefill.present;
-  const bool apart = point.draft != nullptr && point.draft->apart;
+  const bool others = drafts_on_others(point);
   DeviceTime main = answer.time.device, draft = answer.read.device, reading = prompt.time.device;
   main.add(passages.search.device);
-  reading.add(prompt.drafts.device);
   draft.add(answer.proposed.device);
   if (!reads) main.add(reading);
-  if (!apart) main.add(draft);
+  if (!others) main.add(draft);
   std::vector<DeploymentWork> work{{scenario, main}};
   if (reads) work.push_back({scenario.prefill.deployment, reading});
-  if (apart) work.push_back({scenario.draft.deployment, draft});
+  if (prompt.draft) work.push_back({*prompt.draft, prompt.drafts.device, true});
+  if (others) work.push_back({*point.draft->own, draft, !point.draft->apart});
   if (reranks(scenario)) work.push_back({scenario.rerank.deployment, passages.rerank.device});
   if (work.size() > 1) report_shared_work(work, shared, metrics);
   if (point.draft == nullptr) return;

@@ -120,7 +120,7 @@ bool add_encoder_energy(const ServePools& pools, const ServingSim& sim, const Ou
 
 }  // namespace
 
-void report_energy(const ServePools& pools, std::span<const PoolWork> work, ServingSim& sim,
+void report_energy(const ServePools& pools, ServingSim& sim, const PoolRows& ends,
                    Outcome& outcome) {
   // What a draft on devices of its own draws at rest is in no row.
   if (pools.drafts_apart()) return;
@@ -130,12 +130,19 @@ void report_energy(const ServePools& pools, std::span<const PoolWork> work, Serv
     const PoolSetup& pool = pools.pools()[i];
     if (!states_power(pool.context.device)) return;
     const Parallelism& layout = pool.context.shard.parallel;
-    // For all stages of a pipeline: rows are of each stage in turn, and as many lanes wait as there are stages. Replicas that are off draw
-    // nothing.
+    const double devices_of_stage = double(layout.devices_of_replica() / layout.pp);
+    const Watts at_rest = power_at_rest(pool.context.device);
+    for (const KernelRow& row : rows_of(outcome.kernels, ends, i)) {
+      // The others of a stage rest while a draft works on some of its devices.
+      const double devices = pools.devices_of_stage(i, row.role);
+      energy +=
+          row.work.energy * devices + at_rest * (row.work.exposed() * (devices_of_stage - devices));
+    }
+    // For all stages of a pipeline: rows are of each stage in turn, and as many lanes wait as there are stages. Replicas that
+    // are off draw nothing.
     const double on = replica_seconds(sim, pool, i) * double(layout.pp);
     const Seconds idle{std::max(0.0, on - sim.stats().pool(i).stepping())};
-    const double devices_of_stage = double(layout.devices_of_replica() / layout.pp);
-    energy += (work[i].energy + power_at_rest(pool.context.device) * idle) * devices_of_stage;
+    energy += at_rest * idle * devices_of_stage;
   }
   outcome.metrics.energy = energy;
   if (pools.main().clock.varies()) outcome.metrics.clock_mean = sim.table(0).clock_mean();

@@ -1,7 +1,9 @@
 // Figures of what a served load may have beside plain requests: several answers, adapters, energy.
 #pragma once
 
+#include <cstddef>
 #include <span>
+#include <vector>
 
 #include "engine/outcome.h"
 #include "engine/serving/serving_sim.h"
@@ -17,14 +19,15 @@ void report_answers(const Scenario& scenario, const ServingSim& sim, Metrics& me
 void add_image_rows(const ServePools& pools, const ServingSim& sim, Outcome& outcome);
 void report_images(const ServePools& pools, const ServingSim& sim, Metrics& metrics);
 void report_adapters(const Scenario& scenario, const ServingSim& sim, Metrics& metrics);
-// What one device of each stage of a pool did, with a draft that is on the same devices.
-struct PoolWork {
-  Joules energy;
-  Flops flops;  // of kernels that compute
-  Bytes bytes;  // of these, from and to memory
-};
-// From that, from the rows of encoders, and from what devices draw between steps.
-void report_energy(const ServePools& pools, std::span<const PoolWork> work, ServingSim& sim,
+// Where the rows of each pool end among the kernels of an outcome, in which they follow one another.
+using PoolRows = std::vector<std::size_t>;
+inline std::span<const KernelRow> rows_of(const std::vector<KernelRow>& kernels,
+                                          const PoolRows& ends, std::size_t pool) {
+  const std::size_t begin = pool == 0 ? 0 : ends[pool - 1];
+  return {kernels.data() + begin, ends[pool] - begin};
+}
+// From the kernels of the outcome, and what devices draw between steps.
+void report_energy(const ServePools& pools, ServingSim& sim, const PoolRows& ends,
                    Outcome& outcome);
 
 }  // namespace engine

@@ -37,6 +37,9 @@ class ServePools {
   Encoders::Setup encoders(const StepScale& scale) const;
   const std::optional<ImageEncoder>& encoder() const { return encoder_; }
   bool drafts_apart() const { return point_.draft != nullptr && point_.draft->apart; }
+  const Deployment& draft_apart() const { return *point_.draft->own; }
+  // Devices of a stage of that pool's replica on which its kernels of this role run, or of the draft that has its own.
+  double devices_of_stage(std::size_t pool, DeploymentRole role) const;
   // What they could serve, the slower of those that read and those that write.
   CapacityEstimate capacity(const TypicalRequest& typical) const;
   // Seconds until the last of those that follow the load has come to rest.
@@ -48,8 +51,8 @@ class ServePools {
   const TaskPoint& point_;
   ModelShard main_shard_;
   StepContext main_context_;
-  void add_draft(const Draft& draft);
-  void add_lengths(const Draft& draft);
+  void add_draft(const Draft& draft, const TypicalRequest& typical);
+  void add_lengths(const Draft& draft, const TypicalRequest& typical);
   void price_draft_reading(const TypicalRequest& typical);
 
   std::optional<DraftStep> draft_;

@@ -16,36 +16,24 @@
 namespace engine {
 namespace {
 
-void add(const KernelRow& row, PoolWork& work) {
-  work.energy += row.work.energy;
-  const bool computes =
-      row.family != Family::gap && row.family != Family::host && row.bound != Bound::network;
-  if (!computes) return;
-  work.flops += row.work.flops;
-  work.bytes += row.work.from_memory;
-}
-
-// The kernels of all pools, one after the other, and the work of each pool.
-std::vector<PoolWork> gather_kernels(const ServePools& pools, ServingSim& sim, Outcome& outcome) {
-  std::vector<PoolWork> work(pools.pools().size());
+// The kernels of all pools, one after the other.
+PoolRows gather_kernels(const ServePools& pools, ServingSim& sim, Outcome& outcome) {
   Savings saved;
   std::vector<KernelRow> rows;
+  PoolRows ends;
   for (std::size_t i = 0; i < pools.pools().size(); ++i) {
     sim.table(i).report(rows);
     for (KernelRow& row : rows) {
-      // A pool that only writes has tables for prompts, too.
-      if (row.work.calls <= 0) continue;
-      // A draft that reads prompts beside those who do works on their devices.
-      const bool elsewhere = row.role == DeploymentRole::draft && pools.drafts_apart();
-      if (!elsewhere) add(row, work[i]);
       if (row.role == DeploymentRole::main) row.role = pools.pools()[i].role;
-      outcome.kernels.push_back(row);
+      // A pool that only writes has tables for prompts, too.
+      if (row.work.calls > 0) outcome.kernels.push_back(row);
     }
     saved.add(sim.table(i).saved());
+    ends.push_back(outcome.kernels.size());
   }
   outcome.bound = saved.largest();
   add_image_rows(pools, sim, outcome);
-  return work;
+  return ends;
 }
 
 // Sums of the kernels table.
@@ -78,23 +66,32 @@ void report_kernels(Outcome& outcome) {
   if (in_lockstep.value > 0) metrics.lockstep_time = in_lockstep;
 }
 
-// How much of what their devices could do the pools did.
-void report_device_use(const ServePools& pools, std::span<const PoolWork> work,
-                       const ServingSim& sim, Metrics& metrics) {
+// How much of what their devices could do the pools did, and a draft that has devices of its own.
+void report_device_use(const ServePools& pools, const ServingSim& sim, const PoolRows& ends,
+                       Outcome& outcome) {
   Flops flops, could_flops;
   Bytes bytes, could_bytes;
+  const auto could = [&](const Device& device, const Quantization& quant, double seconds) {
+    could_flops += peak_in_use(device, quant) * Seconds{seconds};
+    could_bytes += device.memory_bandwidth * Seconds{seconds};
+  };
   for (std::size_t i = 0; i < pools.pools().size(); ++i) {
     const PoolSetup& pool = pools.pools()[i];
     const ModelShard& shard = pool.context.shard;
-    const Device& device = pool.context.device;
-    // Rows are of one device of each stage in turn.
-    const double devices_of_stage = double(shard.parallel.devices_of_replica() / shard.parallel.pp);
-    const double seconds =
-        double(shard.parallel.devices_of_replica()) * replica_seconds(sim, pool, i);
-    could_flops += peak_in_use(device, shard.quant) * Seconds{seconds};
-    could_bytes += device.memory_bandwidth * Seconds{seconds};
-    flops += work[i].flops * devices_of_stage;
-    bytes += work[i].bytes * devices_of_stage;
+    const double seconds = replica_seconds(sim, pool, i);
+    could(pool.context.device, shard.quant, double(shard.parallel.devices_of_replica()) * seconds);
+    if (i == 0 && pools.drafts_apart()) {
+      const Deployment& draft = pools.draft_apart();
+      could(draft.device, draft.quant, double(draft.parallel.devices_of_replica()) * seconds);
+    }
+    for (const KernelRow& row : rows_of(outcome.kernels, ends, i)) {
+      const bool computes =
+          row.family != Family::gap && row.family != Family::host && row.bound != Bound::network;
+      if (!computes) continue;
+      const double devices = pools.devices_of_stage(i, row.role);
+      flops += row.work.flops * devices;
+      bytes += row.work.from_memory * devices;
+    }
   }
   if (could_flops.value <= 0) return;
   metrics.model_flops_utilization = flops / could_flops;
@@ -349,14 +346,14 @@ void report_serving(const Scenario& scenario, const ServePools& pools, ServingSi
   report_pools(pools, sim, metrics);
   report_scaling(scenario, pools, sim, metrics);
   report_fleet(scenario, pools.pools(), sim, metrics);
-  const std::vector<PoolWork> work = gather_kernels(pools, sim, outcome);
+  const PoolRows ends = gather_kernels(pools, sim, outcome);
   report_drafts(pools, sim, metrics);
   report_kernels(outcome);
   report_answers(scenario, sim, metrics);
   report_adapters(scenario, sim, metrics);
   report_images(pools, sim, metrics);
-  report_energy(pools, work, sim, outcome);
-  report_device_use(pools, work, sim, metrics);
+  report_energy(pools, sim, ends, outcome);
+  report_device_use(pools, sim, ends, outcome);
 }
 
 }  // namespace engine

@@ -311,7 +311,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
                         .log = log != nullptr ? &work : nullptr,
                         .contention = contends(scenario) ? &contention : nullptr};
   LoadLevel level = level_of(setting, drawn);
-
+  outcome.load_rate = level.rate;
   ServingSim& sim = point.scratch.serving();
   if (scenario.capacity.slo.any()) {
     auto problem = search_capacity(setting, sim, outcome.metrics, level);

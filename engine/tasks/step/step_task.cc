@@ -132,9 +132,9 @@ void run_step(const TaskPoint& point, Outcome& outcome) {
   tokens.in_flight = batches_in_flight(point, time.total(), proposed.total() * point.beside.slower);
   report_time(point.scenario, time, tokens, outcome);
   if (point.draft == nullptr) return;
-  if (point.draft->apart) {
+  if (drafts_on_others(point)) {
     const DeploymentWork work[] = {{point.scenario, verified},
-                                   {point.scenario.draft.deployment, proposed.device}};
+                                   {*point.draft->own, proposed.device, !point.draft->apart}};
     report_shared_work(work, {time.total(), tokens.in_flight}, metrics);
   }
   report_speculation({.proposed = double(point.draft->tokens),

@@ -217,5 +217,28 @@ TEST(TwoDeployments, TheKeyHoldsPresenceAndDifferences) {
   EXPECT_EQ(key_of(removed), key_of(alone));
 }
 
+// A pipeline answers no more requests than are read for it, however many batches it could have in flight.
+TEST(TwoDeployments, NobodyAnswersMoreThanIsRead) {
+  for (const std::int64_t stages : {1, 2, 4}) {
+    for (const std::int64_t reading : {1, 2}) {
+      Scenario scenario = disaggregated(request());
+      scenario.model.layers = 12;
+      scenario.parallel.pp = stages;
+      scenario.prefill.deployment.model.layers = 12;
+      scenario.prefill.deployment.parallel.pp = reading;
+      scenario.request = {.prompt = 8000, .output = 3};
+      scenario.transfer.first_token = FirstToken::prefill;
+      const Metrics metrics = evaluate(scenario).metrics;
+      const double answered = metrics.output.value / 3;
+      const double read = double(reading) / metrics.ttft.value;
+      EXPECT_LE(answered, read * (1 + 1e-9)) << stages << " " << reading;
+      if (stages > reading) {
+        EXPECT_NEAR(answered / read, 1, 1e-9) << stages << " " << reading;
+      }
+      EXPECT_LE(metrics.model_flops_utilization, 1);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace engine
