@@ -94,8 +94,8 @@ void report_device_use(const ServePools& pools, const ServingSim& sim, const Poo
     }
   }
   if (could_flops.value <= 0) return;
-  metrics.model_flops_utilization = flops / could_flops;
-  metrics.memory_bandwidth_utilization = bytes / could_bytes;
+  outcome.metrics.model_flops_utilization = flops / could_flops;
+  outcome.metrics.memory_bandwidth_utilization = bytes / could_bytes;
 }
 
 double busy_share(const ServingSim& sim, const PoolSetup& pool, std::size_t index) {
