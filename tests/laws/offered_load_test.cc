@@ -51,6 +51,18 @@ TEST(OfferedLoad, NothingIsOfferedAfterTheLastArrival) {
   }
 }
 
+// A window is judged by what happens in it, however long the warm-up before it takes.
+TEST(OfferedLoad, AWindowAfterALongWarmUpIsOfASteadyLoad) {
+  Scenario scenario = served_at(20);
+  for (const double warmup : {10.0, 100.0, 900.0}) {
+    scenario.load.warmup = Seconds{warmup};
+    scenario.load.window = Seconds{30};
+    const Outcome outcome = evaluate(scenario);
+    EXPECT_EQ(outcome.saturation, Saturation::stable) << warmup;
+    EXPECT_EQ(outcome.metrics.steady, 1) << warmup;
+  }
+}
+
 // However coarse the grid of a search is: runs on both sides of the answer tell.
 TEST(OfferedLoad, ACoarseSearchIsDecided) {
   for (const double tolerance : {0.01, 0.1, 0.2, 0.5}) {

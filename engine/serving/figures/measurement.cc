@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::int64_t kFirstLength = 1000;  // requests
 constexpr std::int64_t kSnapshots = 40;
+// Of a run of which a stated part is measured, however small that is.
+constexpr std::int64_t kSnapshotsForAPart = 1000;
 
 // Later turns of sessions are missing until the first sessions are through: pauses are drawn, and twice their mean has most of them.
 double until_later_turns(const Load& load) {
@@ -73,7 +75,9 @@ void RunWatch::reset(const RunPlan& plan) {
   }
   snapshots_.clear();
   untold_.clear();
-  stride_ = std::max<std::int64_t>(1, plan.units / kSnapshots / round) * round;
+  const bool stated = plan.warmup > 0 || plan.window > 0;
+  const std::int64_t snapshots = stated ? kSnapshotsForAPart : kSnapshots;
+  stride_ = std::max<std::int64_t>(1, plan.units / snapshots / round) * round;
   find_next_look(0);
 }
 

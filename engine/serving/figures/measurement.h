@@ -54,7 +54,7 @@ struct MeasuredPart {
   }
 };
 
-// The state of a run at one of about forty moments, evenly spaced in units.
+// The state of a run at one of about forty moments, evenly spaced in units; of a thousand where a stated part of it is measured.
 struct Snapshot {
   double time = 0;
   double arrived = 0;   // requests so far
