@@ -120,6 +120,25 @@ TEST(Settling, SessionsAreMeasuredOnceLaterTurnsHaveCome) {
   }
 }
 
+// Clients who are answered fast make more requests than a run usually has before their fleet has given up what it does not need.
+TEST(Settling, AClosedLoopIsMeasuredOnceItsFleetHasSettled) {
+  Scenario scenario = served_at(1);
+  scenario.load.arrivals = ArrivalKind::closed;
+  scenario.load.clients = 128;  // 0.2 s each: 640 a second
+  scenario.serving.replicas = 16;
+  scenario.serving.router = router_named("least_outstanding");
+  scenario.serving.scaling = {.policy = ScalingPolicy::reactive,
+                              .target = 16,
+                              .interval = Seconds{1},
+                              .cold_start = Seconds{20},
+                              .cooldown = Seconds{100}};
+  const Metrics metrics = figures(scenario);
+  EXPECT_EQ(metrics.steady, 1);
+  EXPECT_GE(metrics.measured_from.value, 122);
+  EXPECT_NEAR(metrics.replicas_mean, 8, 0.1);
+  EXPECT_NEAR(metrics.throughput.value, 640, 20);
+}
+
 TEST(Settling, CurvesAreGoneAlongToTheirEnd) {
   Scenario scenario = served_at(1);
   scenario.load.arrivals = ArrivalKind::curve;

@@ -7,6 +7,8 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kFirstLength = 1000;  // requests
+// Requests that a closed loop makes at most while it waits for its fleet: all of them are kept until they are summed up.
+constexpr std::int64_t kMostInALoop = kFirstLength << (kMostLengths + kMoreLengths - 1);
 constexpr std::int64_t kSnapshots = 40;
 // Of a run of which a stated part is measured, however small that is.
 constexpr std::int64_t kSnapshotsForAPart = 1000;
@@ -46,6 +48,11 @@ RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace, d
     const std::int64_t fewest = 4 * plan.round;
     for (; plan.units < fewest && plan.lengths > 1; --plan.lengths) plan.units *= 2;
     plan.units = std::max(plan.units, fewest);
+    const auto units_of = [&plan](int lengths) { return plan.units << (lengths - 1); };
+    while (plan.earliest > 0 && plan.more_lengths < kMoreLengths &&
+           units_of(plan.lengths + plan.more_lengths + 1) * calls <= kMostInALoop) {
+      ++plan.more_lengths;
+    }
   }
   return plan;
 }
@@ -53,7 +60,7 @@ RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace, d
 void RunWatch::reset(const RunPlan& plan) {
   plan_ = plan;
   const std::int64_t round = plan.round;
-  for (int k = 0; k < plan.lengths; ++k) {
+  for (int k = 0; k < lengths(); ++k) {
     Length& length = lengths_[std::size_t(k)] = {};
     const std::int64_t units = plan.units << k;
     length.least = (units + 19) / 20;
@@ -113,7 +120,7 @@ void RunWatch::forget_told(double time) {
 
 // While one that stays long is waited for, longer ones may end.
 void RunWatch::add_to_lengths(double arrival, std::int64_t requests) {
-  for (int k = length_; k < plan_.lengths && lengths_[std::size_t(k)].end < kNever; ++k) {
+  for (int k = length_; k < lengths() && lengths_[std::size_t(k)].end < kNever; ++k) {
     if (arrival <= lengths_[std::size_t(k)].end) lengths_[std::size_t(k)].pending += requests;
   }
 }
@@ -124,7 +131,7 @@ bool RunWatch::look_at_count(std::int64_t count, double time) {
     snapshots_.push_back({time, double(arrived_), double(finished_) - double(untold_.size())});
   }
   bool edge = false;
-  for (int k = 0; k < plan_.lengths; ++k) {
+  for (int k = 0; k < lengths(); ++k) {
     Length& length = lengths_[std::size_t(k)];
     if (count == length.half_count) {
       length.half = time, edge = true;
@@ -144,7 +151,7 @@ bool RunWatch::look_at_count(std::int64_t count, double time) {
 // A snapshot, or half or the end of a length.
 void RunWatch::find_next_look(std::int64_t count) {
   next_look_ = (count / stride_ + 1) * stride_;
-  for (int k = 0; k < plan_.lengths; ++k) {
+  for (int k = 0; k < lengths(); ++k) {
     const Length& length = lengths_[std::size_t(k)];
     for (const std::int64_t mark : {length.half_count, length.end_count}) {
       if (mark > count) next_look_ = std::min(next_look_, mark);
@@ -153,7 +160,7 @@ void RunWatch::find_next_look(std::int64_t count) {
 }
 
 bool RunWatch::filled_up(double time, double told) {
-  if (next_begin_ == plan_.lengths) return false;  // all have
+  if (next_begin_ == lengths()) return false;  // all have
   if (plan_.kind == RunKind::whole || plan_.warmup > 0) return false;
   if (time < plan_.earliest) return false;
   const bool loop = plan_.kind == RunKind::closed;
@@ -161,7 +168,7 @@ bool RunWatch::filled_up(double time, double told) {
   // At the end of a round nobody is inside for a moment: clients count as if they were.
   if (closed_ < 2 * (loop ? plan_.round : opened_ - closed_)) return false;
   bool edge = false;
-  while (next_begin_ < plan_.lengths && closed_ >= lengths_[std::size_t(next_begin_)].least) {
+  while (next_begin_ < lengths() && closed_ >= lengths_[std::size_t(next_begin_)].least) {
     Length& begun = lengths_[std::size_t(next_begin_++)];
     begun.begin = time;
     begun.told_later = told - time;
@@ -235,7 +242,7 @@ MeasuredPart RunWatch::part(double last_finish) const {
 
 MeasuredPart RunWatch::part_so_far() {
   const bool begun = lengths_[std::size_t(length_)].begin < kNever;
-  if (plan_.warmup <= 0 && !begun) next_begin_ = plan_.lengths;  // too late to begin
+  if (plan_.warmup <= 0 && !begun) next_begin_ = lengths();  // too late to begin
   summing_ = true;
   return part_until(kNever);
 }

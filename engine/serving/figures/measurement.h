@@ -29,9 +29,21 @@ struct RunPlan {
   std::int64_t units = 1;      // of the first length
   std::int64_t unit_size = 1;  // requests of a unit
   int lengths = 1;             // each is twice the one before
+  int more_lengths = 0;        // beyond these, until measuring begins in the first half of one
   bool endless = false;        // arrivals go on until what is measured has finished
+
+  // The same, of this one length.
+  RunPlan of_length(std::int64_t stated) const {
+    RunPlan plan = *this;
+    plan.units = stated;
+    plan.lengths = 1;
+    plan.more_lengths = 0;
+    return plan;
+  }
 };
 constexpr int kMostLengths = 7;  // 1,000 to 64,000 requests
+// Of a closed loop that waits for its fleet to settle: how many requests come until then follows from how fast they are answered.
+constexpr int kMoreLengths = 4;
 // `fleet`: seconds that a fleet takes to follow its load.
 RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace, double fleet = 0);
 
@@ -97,7 +109,11 @@ class RunWatch {
   }
   // Goes on to twice the length; there is one.
   void lengthen();
-  bool can_lengthen() const { return length_ + 1 < plan_.lengths; }
+  bool can_lengthen() const {
+    const Length& length = lengths_[std::size_t(length_)];
+    const int most = length.begin > length.half ? lengths() : plan_.lengths;
+    return length_ + 1 < most;
+  }
   // A stated window needs more than this length, or a stated warm-up all of it.
   bool too_short() const;
 
@@ -129,6 +145,7 @@ class RunWatch {
     return count >= next_look_ && look_at_count(count, time);
   }
   bool look_at_count(std::int64_t count, double time);
+  int lengths() const { return plan_.lengths + plan_.more_lengths; }
   void find_next_look(std::int64_t count);
   void forget_told(double time);
   // To the lengths that have ended since it arrived. Only a run that goes on until they have finished asks for them.
@@ -142,7 +159,7 @@ class RunWatch {
   void add_clock_edge(double time);
 
   RunPlan plan_;
-  std::array<Length, kMostLengths> lengths_;
+  std::array<Length, kMostLengths + kMoreLengths> lengths_;
   int length_ = 0;              // the present one
   int next_begin_ = 0;          // the first whose measuring has not begun
   std::int64_t next_look_ = 0;  // the next count at which something happens

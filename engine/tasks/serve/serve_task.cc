@@ -387,8 +387,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
   if (log != nullptr) trace_steps(work, pools.pools(), *log);
   if (scenario.output.intervals) {
     // As long as this run was, at any speed of the steps.
-    plan.units = sim.units();
-    plan.lengths = 1;
+    plan = plan.of_length(sim.units());
     const auto again = [&](const StepScale& scale) -> ServingStats& {
       simulate(setting, {.level = level, .plan = plan, .scale = scale}, sim);
       return sim.stats();
