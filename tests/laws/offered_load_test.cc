@@ -76,6 +76,21 @@ TEST(OfferedLoad, ACoarseSearchIsDecided) {
   }
 }
 
+// A limit that is missed by little is missed in the figures of the reason, too.
+TEST(OfferedLoad, TheReasonShowsByHowMuchALimitIsMissed) {
+  Scenario scenario = served_at(20);
+  scenario.host.step_overhead = Seconds{10.02e-3};
+  scenario.load.requests = 300;
+  scenario.load.arrivals = ArrivalKind::deterministic;
+  scenario.load.lengths.output = 21;
+  scenario.capacity.slo.e2e.mean = Seconds{0.2103};
+  const std::string close = evaluate(scenario).reason;
+  EXPECT_TRUE(close.ends_with("req/s e2e_mean is 0.2104 s, and 0.2103 s are allowed")) << close;
+  scenario.capacity.slo.e2e.mean = Seconds{0.1};
+  const std::string far = evaluate(scenario).reason;
+  EXPECT_TRUE(far.ends_with("req/s e2e_mean is 0.21 s, and 0.1 s are allowed")) << far;
+}
+
 // Shed requests decide a limit like late ones: a capacity does not rest on a few of them.
 TEST(OfferedLoad, FiguresAreKnownWithThoseThatAreShed) {
   Scenario scenario = served_at(20);

@@ -88,6 +88,18 @@ bool meets(const Slo& slo, ServingStats& stats) {
          within(slo.e2e, stats.e2e, given_up);
 }
 
+namespace {
+
+// In as few digits as show that it is beyond the limit, three at least.
+std::string beyond(double limit, double seen) {
+  constexpr int fewest = 3, most = 17;
+  int digits = fewest;
+  while (digits < most && std::stod(fmt::format("{:.{}g}", seen, digits)) <= limit) ++digits;
+  return fmt::format("{:.{}g}", seen, digits);
+}
+
+}  // namespace
+
 std::string missed_limit(const Slo& slo, ServingStats& stats) {
   std::string missed;
   const double given_up = stats.measured().given_up, answered = stats.measured().requests;
@@ -96,13 +108,13 @@ std::string missed_limit(const Slo& slo, ServingStats& stats) {
       const double seen = seen_at(share);
       if (!missed.empty() || !(seen > limit)) return;
       const std::string which = share == kMeanShare ? "mean" : fmt::format("p{:.0f}", 100 * share);
-      missed =
-          std::isfinite(seen)
-              ? fmt::format("{}_{} is {:.3g} s, and {:g} s are allowed", name, which, seen, limit)
-              : fmt::format(
-                    "{:.0f} of {:.0f} requests are refused, shed or failed, and count as "
-                    "later than {}_{}",
-                    given_up, given_up + answered, name, which);
+      missed = std::isfinite(seen)
+                   ? fmt::format("{}_{} is {} s, and {:g} s are allowed", name, which,
+                                 beyond(limit, seen), limit)
+                   : fmt::format(
+                         "{:.0f} of {:.0f} requests are refused, shed or failed, and count as "
+                         "later than {}_{}",
+                         given_up, given_up + answered, name, which);
     });
   };
   const auto of = [given_up](Samples& samples) {
