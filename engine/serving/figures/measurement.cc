@@ -7,6 +7,8 @@ namespace engine {
 namespace {
 
 constexpr std::int64_t kFirstLength = 1000;  // requests
+// Requests that a closed loop makes at most while it waits for its fleet: all of them are kept until they are summed up.
+constexpr std::int64_t kMostInALoop = kFirstLength << (kMostLengths + kMoreLengths - 1);
 constexpr std::int64_t kSnapshots = 40;
 // Of a run of which a stated part is measured, however small that is.
 constexpr std::int64_t kSnapshotsForAPart = 1000;
@@ -46,7 +48,11 @@ RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace, d
     const std::int64_t fewest = 4 * plan.round;
     for (; plan.units < fewest && plan.lengths > 1; --plan.lengths) plan.units *= 2;
     plan.units = std::max(plan.units, fewest);
-    if (plan.earliest > 0) plan.more_lengths = kMoreLengths;
+    const auto units_of = [&plan](int lengths) { return plan.units << (lengths - 1); };
+    while (plan.earliest > 0 && plan.more_lengths < kMoreLengths &&
+           units_of(plan.lengths + plan.more_lengths + 1) * calls <= kMostInALoop) {
+      ++plan.more_lengths;
+    }
   }
   return plan;
 }
