@@ -26,12 +26,18 @@ double longest_step(StepTable& table, const Decodes& decodes, const DecodeLine& 
   return beyond.step(context, window);
 }
 
+StepContext on_device(const Device& device, const StepContext& context) {
+  return {device,       context.fabric,      context.shard,       context.host, context.calibration,
+          context.work, context.power_limit, context.links_longer};
+}
+
 }  // namespace
 
 struct ClockLevels::Level {
   double share = 1;
-  Device device;
+  Device device, draft_device;
   std::optional<StepContext> context;
+  std::optional<DraftStep> draft;
   StepTable table;
 };
 
@@ -62,9 +68,18 @@ void ClockLevels::reset(const StepContext& context, const ByPhase& scale,
     if (level == nullptr) level = std::make_unique<Level>();
     level->share = choice.lowest + (1 - choice.lowest) * double(i) / kLevels;
     level->device = at_clock(context.device, level->share, choice.power_exponent);
-    level->context.emplace(StepContext{level->device, context.fabric, context.shard, context.host,
-                                       context.calibration, context.work});
-    level->table.reset(*level->context, scale, verification);
+    level->context.emplace(on_device(level->device, context));
+    Verification slower = verification;
+    if (verification.draft != nullptr && verification.draft->place != DraftPlace::elsewhere) {
+      DraftStep& draft = level->draft.emplace(*verification.draft);
+      if (const auto& model = verification.draft->model) {
+        level->draft_device = at_clock(model->device, level->share, choice.power_exponent);
+        draft.model.emplace(on_device(level->draft_device, *model));
+      }
+      if (draft.beside) draft.beside.emplace(on_device(level->device, *verification.draft->beside));
+      slower.draft = &draft;
+    }
+    level->table.reset(*level->context, scale, slower);
   }
 }
 
@@ -99,7 +114,7 @@ void ClockLevels::report(Breakdown& rows, StepTable& all) {
 ClockLevels::Sums ClockLevels::sums() const {
   Sums sums;
   for (const auto& level : levels_) {
-    const double seconds = level->table.seconds();
+    const double seconds = level->table.clocked_seconds();
     sums.seconds += seconds;
     sums.clock_seconds += seconds * level->share;
   }

@@ -33,7 +33,7 @@ class ClockLevels {
   ClockLevels(ClockLevels&&) noexcept;
   ClockLevels& operator=(ClockLevels&&) noexcept;
 
-  // Nothing is counted. The context outlives the use.
+  // Nothing is counted. The context outlives the use. A draft on the same devices has the clock of the step that it proposes for.
   void reset(const StepContext& context, const ByPhase& scale, const Verification& verification,
              const ClockChoice& choice);
   // The line of these decodes at the lowest clock at which every step keeps the limit until another clock may be chosen;

@@ -32,9 +32,11 @@ void DraftLengths::reset(const StepContext& context, const ByPhase& scale, const
     if (tables_[i] == nullptr) tables_[i] = std::make_unique<StepTable>();
     const DraftLength& length = lengths[i];
     if (length.draft.model) window_ = std::max(window_, length.draft.model->shard.model->window);
+    ClockChoice own = clock;
+    own.limit = length.limit;
     tables_[i]->reset(
         context, scale,
-        {.queries = length.pace.queries, .made = length.expected, .draft = &length.draft}, clock);
+        {.queries = length.pace.queries, .made = length.expected, .draft = &length.draft}, own);
   }
 }
 

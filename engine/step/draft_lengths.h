@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -25,6 +26,8 @@ struct DraftLength {
   DraftStep draft;
   bool reads_late =
       false;  // the draft reads prompts when it first proposes: whether that pays is asked
+  // On the time of its steps, in seconds, where these keep one by their clock.
+  double limit = std::numeric_limits<double>::infinity();
 };
 
 class DraftLengths {

@@ -122,7 +122,7 @@ void StepTable::add_sums(const StepTable& other) {
 }
 
 ClockLevels::Sums StepTable::clock_sums() const {
-  ClockLevels::Sums sums{seconds(), seconds()};
+  ClockLevels::Sums sums{clocked_seconds(), clocked_seconds()};
   if (clock_varies_) sums.add(clocks_.sums());
   if (lengths_.any()) sums.add(lengths_.clock_sums());
   return sums;

@@ -193,8 +193,9 @@ void StepTable::count_chosen(DecodeLine line, double steps, double context_sum, 
   if (length >= 0) {
     return lengths_.table(length).count_decode(line, steps, context_sum, window_sum, seconds);
   }
-  const std::int32_t clock = std::exchange(line.clock_level, -1);
-  clocks_.at(clock).count_decode(line, steps, context_sum, window_sum, seconds);
+  StepTable& slower = clocks_.at(std::exchange(line.clock_level, -1));
+  slower.count_decode(line, steps, context_sum, window_sum, seconds);
+  drafting_ = slower.drafting();
 }
 
 void StepTable::count_decode(const DecodeLine& line, double steps, double context_sum,

@@ -227,6 +227,12 @@ class StepTable {
   double steps(Phase phase) const { return steps_[std::size_t(phase)]; }
   // Of all steps counted; and the mean clock in that time, as a share of the device's.
   double seconds() const { return seconds_[0] + seconds_[1] + seconds_[2]; }
+  // The same with those of a draft on the same devices.
+  double clocked_seconds() const {
+    const bool drafts =
+        verification_.draft != nullptr && verification_.draft->place != DraftPlace::elsewhere;
+    return seconds() + (drafts ? draft_.seconds() + draft_.reading() : 0);
+  }
   ClockLevels::Sums clock_sums() const;
   double clock_mean() const {
     const ClockLevels::Sums sums = clock_sums();

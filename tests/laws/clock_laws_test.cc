@@ -176,5 +176,70 @@ TEST(ClockBySlo, KeepsWhatIsPromisedToAClass) {
   EXPECT_EQ(evaluate(by_class).status, Status::infeasible);
 }
 
+// A step makes several tokens of a sequence where they are proposed, so a limit on the time per token leaves it as many times that.
+TEST(ClockBySlo, AStepMayTakeTheTimeOfAllTokensThatItMakes) {
+  const auto proposed = [](const char* acceptance, double step, bool dynamic) {
+    Scenario scenario = clocked(ClockMode::slo, step);
+    scenario.load.lengths.output = 61;  // fifteen steps of four tokens after the first one
+    scenario.speculation = {.method = SpeculationMethod::ngram,
+                            .tokens = 3,
+                            .acceptance = acceptance,
+                            .dynamic = dynamic,
+                            .lookup_time = Seconds{0}};
+    return scenario;
+  };
+  const double step = figures(proposed("0", 1e-9, false)).itl.value;
+  for (const double slack : {1.2, 1.5, 2.0}) {
+    Scenario by_gap = proposed("1", 1, false);
+    by_gap.slo.tpot = {};
+    by_gap.slo.itl.p99 = Seconds{4 * slack * step};
+    const Metrics gap = figures(by_gap), all = figures(proposed("1", slack * step, false));
+    EXPECT_EQ(all.clock_mean, gap.clock_mean) << slack;
+    EXPECT_LT(all.clock_mean, 1) << slack;
+    // Where nothing holds a step makes one token.
+    EXPECT_GT(figures(proposed("0", slack * step, false)).clock_mean, all.clock_mean) << slack;
+    EXPECT_LT(figures(proposed("1", slack * step, true)).clock_mean, 1) << slack;
+  }
+  // Whoever is guessed least often is promised as much.
+  Scenario classes = proposed("1", 1.2 * step, false);
+  const double before = figures(classes).clock_mean;
+  classes.load.classes.low = {.share = 0.5, .acceptance = "0"};
+  EXPECT_GT(figures(classes).clock_mean, before);
+}
+
+// A draft on the same devices has their clock: its steps take as long as on a device that is set to it.
+TEST(ClockBySlo, ADraftBesideTheModelHasItsClock) {
+  for (const SpeculationMethod method : {SpeculationMethod::draft_model, SpeculationMethod::mtp,
+                                         SpeculationMethod::heads, SpeculationMethod::self}) {
+    Scenario scenario = clocked(ClockMode::slo, 10);
+    scenario.device.rated_clock = scenario.device.clock;
+    scenario.device.peak.bf16 = FlopsPerSecond{2e11};  // arithmetic is what a draft takes, too
+    scenario.load.arrivals = ArrivalKind::closed;
+    scenario.load.clients = 1;
+    scenario.load.requests = 20;
+    scenario.load.measure = MeasureKind::whole;
+    scenario.serving.clock.lowest = 0.5;
+    scenario.speculation = {.method = method,
+                            .tokens = 3,
+                            .acceptance = "0.5",
+                            .draft_window = method == SpeculationMethod::self ? 64 : 0,
+                            .draft_overhead = Seconds{0}};
+    scenario.draft.present = method == SpeculationMethod::draft_model;
+    fill_roles(scenario);
+    const Metrics slow = figures(scenario);
+    Scenario set = scenario;
+    set.serving.clock.mode = ClockMode::full;
+    const Metrics full = figures(set);
+    for (Device* device : {&set.device, &set.draft.deployment.device}) {
+      device->clock = device->clock * 0.5;
+    }
+    const Metrics half = figures(set);
+    EXPECT_NEAR(slow.draft_time / half.draft_time, 1, 1e-9) << name_of(method);
+    EXPECT_NEAR(slow.tpot / half.tpot, 1, 1e-9) << name_of(method);
+    EXPECT_GT(slow.draft_time, full.draft_time) << name_of(method);
+    EXPECT_LT(slow.energy, full.energy) << name_of(method);
+  }
+}
+
 }  // namespace
 }  // namespace engine

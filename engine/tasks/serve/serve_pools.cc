@@ -1,6 +1,7 @@
 #include "engine/tasks/serve/serve_pools.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "engine/serving/fleet/scaler.h"
@@ -68,27 +69,46 @@ SequencePaces own_paces(const Draft& draft, bool drawn) {
   return paces;
 }
 
-// The tightest limit on the time between two tokens, of all or of a class: any batch may have somebody of it.
-double token_limit(const Scenario& scenario) {
-  const Slo slo = tighter_of(scenario.slo, scenario.capacity.slo);
-  Seconds limit = std::min(request_limit(slo.tpot), request_limit(slo.itl));
-  const LoadClasses& classes = scenario.load.classes;
-  for (const LoadClass* one : {&classes.high, &classes.low}) {
-    if (one->share > 0 && one->tpot.value > 0) limit = std::min(limit, one->tpot);
-  }
-  return limit.value;
+// Tokens that a decode step makes of an answer of so many, of a class, where as many positions are proposed: the first token
+// comes with the prompt, and a last step that makes more than is left counts whole.
+double made_in_a_step(const Draft* draft, RequestClass which, std::int64_t depth, double output) {
+  if (draft == nullptr) return 1;
+  const double expected = expected_tokens(draft->by_class[std::size_t(which)], depth);
+  const std::int64_t later = std::max<std::int64_t>(1, std::llround(output) - 1);
+  return double(later) / double(expected_pace(expected, depth).steps_for(0, later));
 }
 
-ClockChoice clock_of(const Scenario& scenario) {
+// The tightest limit on the time of a step, by gaps between steps and by the time per token, of all or of a class: any batch may
+// have somebody of it. A step of a sequence makes several tokens where so many positions are proposed.
+double step_limit(const Scenario& scenario, const TypicalRequest& typical, const Draft* draft,
+                  std::int64_t depth) {
+  const Slo slo = tighter_of(scenario.slo, scenario.capacity.slo);
+  double limit = request_limit(slo.itl).value;
+  const auto keep = [&](RequestClass which, double share, const LoadClass& promised) {
+    if (share < 1e-9) return;
+    double token = request_limit(slo.tpot).value;
+    if (promised.tpot.value > 0) token = std::min(token, promised.tpot.value);
+    const double output = promised.output > 0 ? double(promised.output) : typical.output;
+    limit = std::min(limit, token * made_in_a_step(draft, which, depth, output));
+  };
+  const LoadClasses& classes = scenario.load.classes;
+  keep(RequestClass::high, classes.high.share, classes.high);
+  keep(RequestClass::low, classes.low.share, classes.low);
+  keep(RequestClass::normal, 1 - classes.high.share - classes.low.share, {});
+  return limit * (1 - scenario.serving.clock.margin);
+}
+
+ClockChoice clock_of(const Scenario& scenario, const TypicalRequest& typical, const Draft* draft) {
   const ClockSettings& clock = scenario.serving.clock;
   if (clock.mode == ClockMode::full) return {};
+  const std::int64_t depth = draft != nullptr ? draft->depth : 0;
   return {.lowest = clock.lowest,
           .power_exponent = clock.power_exponent,
-          .limit = token_limit(scenario) * (1 - clock.margin)};
+          .limit = step_limit(scenario, typical, draft, depth)};
 }
 
-std::optional<Refusal> clock_refusal(const Scenario& scenario) {
-  const bool unlimited = !(token_limit(scenario) < kNever);
+std::optional<Refusal> clock_refusal(const Scenario& scenario, const ClockChoice& clock) {
+  const bool unlimited = !(clock.limit < kNever);
   if (scenario.serving.clock.mode == ClockMode::full || !unlimited) return std::nullopt;
   return Refusal{ReasonClass::slo,
                  "serving.clock.mode slo needs a limit to keep: slo on tpot or itl, or tpot of a "
@@ -139,14 +159,14 @@ ServePools::ServePools(const TaskPoint& point, const TypicalRequest& typical, do
   const MemoryDemand demand = engine_demand(point.scenario.serving, typical);
   pools_.push_back(pool_of(point.main, main_context_, {fit, double(demand.context)},
                            DeploymentRole::main, point.scenario.load));
-  pools_[0].clock = clock_of(point.scenario);
+  pools_[0].clock = clock_of(point.scenario, typical, point.draft);
   pools_[0].slower = point.beside.slower;
   pools_[0].turns = point.beside.turns;
   pools_[0].adapters = adapters_of(point.scenario.load, point.scenario.serving.lora, main_context_);
-  if (point.draft != nullptr) add_draft(*point.draft);
+  if (point.draft != nullptr) add_draft(*point.draft, typical);
 }
 
-void ServePools::add_draft(const Draft& draft) {
+void ServePools::add_draft(const Draft& draft, const TypicalRequest& typical) {
   PoolSetup& pool = pools_[0];
   const Speculation& settings = point_.scenario.speculation;
   const std::int64_t states = pool.pace.room;
@@ -162,12 +182,12 @@ void ServePools::add_draft(const Draft& draft) {
     pool.expected = draft.expected;
     pool.pace = {.tokens = draft.depth + 1, .steps = 1, .queries = draft.tokens + 1};
   }
-  if (settings.dynamic) add_lengths(draft);
+  if (settings.dynamic) add_lengths(draft, typical);
   pool.pace = beside_states(pool.pace, states);
   for (DraftLength& length : lengths_) length.pace = beside_states(length.pace, states);
 }
 
-void ServePools::add_lengths(const Draft& draft) {
+void ServePools::add_lengths(const Draft& draft, const TypicalRequest& typical) {
   PoolSetup& pool = pools_[0];
   // A model of its own can read a prompt at any time; an added layer reads what the main model has at hand while it does.
   const bool late =
@@ -186,7 +206,8 @@ void ServePools::add_lengths(const Draft& draft) {
     lengths_.push_back({.pace = pace,
                         .expected = expected,
                         .draft = draft.step(point_.main, point_.work, depth),
-                        .reads_late = late});
+                        .reads_late = late,
+                        .limit = step_limit(point_.scenario, typical, &draft, depth)});
     lengths_.back().draft.reads_prompts = draft_->reads_prompts;
   }
   pool.pace = lengths_.back().pace;
@@ -223,7 +244,7 @@ std::optional<Refusal> ServePools::complete(const TypicalRequest& typical) {
   if (auto problem = peers_problem(point_.main, main())) return problem;
   if (auto problem = engine_problem(main().settings)) return problem;
   if (auto problem = specialised_refusal(point_)) return problem;
-  if (auto problem = clock_refusal(point_.scenario)) return problem;
+  if (auto problem = clock_refusal(point_.scenario, main().clock)) return problem;
   if (auto problem = lockstep_refusal(point_.scenario)) return problem;
   price_draft_reading(typical);
   const Scenario& scenario = point_.scenario;
@@ -316,6 +337,14 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   return std::nullopt;
 }
 
+double ServePools::devices_of_stage(std::size_t pool, DeploymentRole role) const {
+  const Parallelism& layout = pools_[pool].context.shard.parallel;
+  const double all = double(layout.devices_of_replica() / layout.pp);
+  if (role != DeploymentRole::draft) return all;
+  const Draft& draft = pool > 0 && readers_draft_ ? *readers_draft_ : *point_.draft;
+  return draft.devices(all);
+}
+
 double ServePools::settling() const {
   Seconds longest{0};
   for (const PoolSetup& pool : pools_) {
@@ -337,14 +366,6 @@ CapacityEstimate ServePools::capacity(const TypicalRequest& typical) const {
   if (pools_.size() > 1) {
     estimate.requests =
         std::min(estimate.requests, capacity_estimate(pools_[1], work, Duty::reads).requests);
-double ServePools::devices_of_stage(std::size_t pool, DeploymentRole role) const {
-  const Parallelism& layout = pools_[pool].context.shard.parallel;
-  const double all = double(layout.devices_of_replica() / layout.pp);
-  if (role != DeploymentRole::draft) return all;
-  const Draft& draft = pool > 0 && readers_draft_ ? *readers_draft_ : *point_.draft;
-  return draft.devices(all);
-}
-
   }
   if (encoder_ && encoder_->apart.replicas > 0) {
     const Encoders::Setup& apart = encoder_->apart;

@@ -57,8 +57,8 @@ class ServePools {
   const TaskPoint& point_;
   ModelShard main_shard_;
   StepContext main_context_;
-  void add_draft(const Draft& draft);
-  void add_lengths(const Draft& draft);
+  void add_draft(const Draft& draft, const TypicalRequest& typical);
+  void add_lengths(const Draft& draft, const TypicalRequest& typical);
   void price_draft_reading(const TypicalRequest& typical);
 
   std::optional<DraftStep> draft_;
