@@ -213,6 +213,7 @@ TEST(ClockBySlo, ADraftBesideTheModelHasItsClock) {
                                          SpeculationMethod::heads, SpeculationMethod::self}) {
     Scenario scenario = clocked(ClockMode::slo, 10);
     scenario.device.rated_clock = scenario.device.clock;
+    scenario.device.peak.bf16 = FlopsPerSecond{2e11};  // arithmetic is what a draft takes, too
     scenario.load.arrivals = ArrivalKind::closed;
     scenario.load.clients = 1;
     scenario.load.requests = 20;
