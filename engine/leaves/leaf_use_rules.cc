@@ -82,8 +82,6 @@ std::vector<LeafUse> task_uses() {
       of_task("request", "task is request", {"request"}),
       of_task("train", "task is train", {"train"}),
       of_task("device.power_spread", "task is train", {"train"}),
-      of_task("device.idle_power", "task is neither step nor request, whose energy is not added up",
-              {"serve", "train", "denoise", "classify"}),
       of_task("serving.max_num_batched_tokens", "task is request or serve", {"request", "serve"}),
   };
   for (const std::string_view path : kServedOnly) uses.push_back(of_serving(path));

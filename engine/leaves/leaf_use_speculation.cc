@@ -20,7 +20,6 @@ constexpr std::string_view kNotInDrafts[] = {
     "draft.host.request_latency",
     "draft.host.front_end_per_token",
     "draft.model.max_context",
-    "draft.device.idle_power",
     "draft.device.array.multiply_energy",
     "draft.device.array.buffer_energy",
     "draft.device.array.memory_energy",

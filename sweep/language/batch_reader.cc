@@ -22,6 +22,12 @@ SpaceNode SpaceReader::read_batch(const std::vector<BatchField>& fields) {
   return node;
 }
 
+void SweepReader::note_files() {
+  for (const std::string& file : reading_.files) read_files_.note(file);
+  for (const auto& [file, trace] : reading_.resources->traces) read_files_.note(file);
+  for (const auto& [file, table] : reading_.resources->acceptances) read_files_.note(file);
+}
+
 engine::Result<Space> SweepReader::batch(std::vector<BatchField> fields) {
   SpaceParts base = parts_;
   const InputLimits limits = reading_.limits;
@@ -38,6 +44,7 @@ engine::Result<Space> SweepReader::batch(std::vector<BatchField> fields) {
   if (reading_.mistakes.empty()) check_whole();
   if (reading_.mistakes.empty()) check_names(file_name_);
   if (reading_.mistakes.empty()) complete(parts_);
+  note_files();
   parts_.resources = reading_.resources;
   SpaceParts made = std::exchange(parts_, std::move(base));
   reading_.limits = limits;
@@ -69,6 +76,8 @@ engine::Result<BatchReader> BatchReader::open(std::string_view base, const std::
   if (!mistakes.empty()) return mistakes;
   return BatchReader(std::move(reader));
 }
+
+bool BatchReader::is_outdated() const { return reader_->is_outdated(); }
 
 engine::Result<Space> BatchReader::read(const std::vector<BatchField>& fields) {
   return reader_->batch(fields);

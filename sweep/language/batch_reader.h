@@ -34,6 +34,8 @@ class BatchReader {
   // The space whose position i is scenario i; without fields, one position: the base. Specs and traces that a batch
   // names are kept for those to come.
   engine::Result<Space> read(const std::vector<BatchField>& fields);
+  // Whether a file that was read for the base or a batch may have changed since: then another reader has to be opened.
+  bool is_outdated() const;
 
  private:
   explicit BatchReader(std::unique_ptr<SweepReader> reader);

@@ -73,7 +73,7 @@ std::vector<Expectation> read_expectations(const Node& list, Reading& reading) {
     return expectations;
   }
   for (const Node& item : list.items) {
-    Expectation& expectation = expectations.emplace_back();
+    Expectation& expectation = expectations.emplace_back(Expectation{.where = item.where});
     for (const NodeEntry& entry : item.entries) read_entry(entry, expectation, reading);
     const bool bounded = std::isfinite(expectation.low) || std::isfinite(expectation.high);
     if (!item.is_map() || expectation.column.empty() || !bounded) {
@@ -81,9 +81,24 @@ std::vector<Expectation> read_expectations(const Node& list, Reading& reading) {
                       kForm);
     } else if (expectation.over && !expectation.at) {
       reading.mistake(item.where, "expect: 'over' without 'at'", kForm);
+    } else if (expectation.low > expectation.high) {
+      reading.mistake(item.where, "expect: nothing is above the one end and below the other",
+                      "'above' is the lower end");
     }
   }
   return expectations;
+}
+
+void check_positions(const std::vector<Expectation>& expectations, std::uint64_t positions,
+                     Reading& reading) {
+  for (const Expectation& expectation : expectations) {
+    for (const auto& position : {expectation.at, expectation.over}) {
+      if (!position || *position < positions) continue;
+      reading.mistake(expectation.where,
+                      "expect: there is no position " + std::to_string(*position),
+                      "the sweep has positions 0 to " + std::to_string(positions - 1));
+    }
+  }
 }
 
 std::string text_of(const Expectation& expectation) {

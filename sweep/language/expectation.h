@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/result.h"
+
 namespace sweep {
 
 struct Node;
@@ -20,10 +22,15 @@ struct Expectation {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
   std::string why;
+  engine::Location where;
 };
 
 // A list of maps: {of: tpot_s, at: 0, over: 1, within: [1.2, 2], why: ...}; `above` and `below` state one end.
 std::vector<Expectation> read_expectations(const Node& list, Reading& reading);
+
+// Refuses positions that a sweep of so many does not have.
+void check_positions(const std::vector<Expectation>& expectations, std::uint64_t positions,
+                     Reading& reading);
 
 // "tpot_s[0] / tpot_s[1] within 1.2 and 2".
 std::string text_of(const Expectation& expectation);

@@ -115,8 +115,8 @@ class Tokenizer {
       ++end;
     }
     const std::string word(text_.substr(at_, end - at_));
-    if (word == "and") return void(push(Token::Kind::logic, word.size(), "&&"));
-    if (word == "or") return void(push(Token::Kind::logic, word.size(), "||"));
+    if (word == "and") return void(push(Token::Kind::logic, word.size(), operator_name("&&")));
+    if (word == "or") return void(push(Token::Kind::logic, word.size(), operator_name("||")));
     if (word == "not") return void(push(Token::Kind::logic, word.size(), "!"));
     if (word == "true") return void(push(Token::Kind::number, word.size(), "1"));
     if (word == "false") return void(push(Token::Kind::number, word.size(), "0"));
@@ -203,7 +203,7 @@ class Tokenizer {
     };
     for (const Symbol& symbol : symbols) {
       if (text_.substr(at_).starts_with(symbol.text)) {
-        return void(push(symbol.kind, symbol.text.size(), std::string(symbol.text)));
+        return void(push(symbol.kind, symbol.text.size(), operator_name(symbol.text)));
       }
     }
     const std::string c(text_.substr(at_, 1));

@@ -60,7 +60,7 @@ class NeighbourCheck {
     ok_ = false;
   }
 
-  // 1 < x < 5 would compare a truth value with 5.
+  // 1 < x < 5 would compare a truth value with 5, and x == y == 5 likewise.
   void chained_comparisons() {
     std::vector<bool> compared{false};
     for (const Token& token : tokens_) {
@@ -72,6 +72,7 @@ class NeighbourCheck {
           if (compared.size() > 1) compared.pop_back();
           break;
         case Token::Kind::comparison:
+        case Token::Kind::equality:
           if (compared.back()) {
             wrong(token, "comparisons cannot be chained", "write 'a < b && b < c'");
           }

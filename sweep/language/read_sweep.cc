@@ -68,6 +68,7 @@ engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
     reading_.mistake(root_where_, "the sweep has more than 2^64 positions",
                      "shorten an axis, or draw from them with 'sample'");
   }
+  if (reading_.mistakes.empty()) check_positions(expectations, parts_.root.size, reading_);
   if (reading_.mistakes.empty() && inert_ == InertAxes::refused) {
     reader.check_inert();
     check_lost_fields(parts_, base_fields_, reading_);

@@ -160,6 +160,8 @@ std::string similar_file_hint(const std::filesystem::path& file) {
   std::vector<std::string> names;
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
+    // What has this very name is no file that can be read.
+    if (it->path().filename() == file.filename()) continue;
     names.push_back(it->path().filename().string());
   }
   std::sort(names.begin(), names.end());

@@ -13,6 +13,7 @@
 #include "sweep/language/inert_axes.h"
 #include "sweep/language/node.h"
 #include "sweep/language/published_formats.h"
+#include "sweep/language/read_files.h"
 #include "sweep/language/reading.h"
 #include "sweep/language/said_of_hosts.h"
 #include "sweep/language/sweep_spec.h"
@@ -32,6 +33,8 @@ class SweepReader {
   // Or the base alone, and then any number of batches of designs over it.
   void start(engine::Result<Node> root, PublishedFormats::Documents kind);
   engine::Result<Space> batch(std::vector<BatchField> fields);
+  // Whether a file that the base or a batch named may have changed since it was read.
+  bool is_outdated() const { return read_files_.any_changed(); }
 
   // Everything that is wrong so far, in the order of the files; forgotten once it is told.
   std::vector<engine::Mistake> mistakes();
@@ -50,6 +53,7 @@ class SweepReader {
     }
   }
 
+  void note_files();
   void read_base(const Node* seed);
   void read_replicates(const Node& node, SpaceReader& reader);
   // What is said of a role waits until its point is known; that anything is said makes the role be there.
@@ -64,6 +68,7 @@ class SweepReader {
   InertAxes inert_;
   std::string file_name_;
   Reading reading_;
+  ReadFiles read_files_;
   SpaceParts parts_;
   engine::Location root_where_;
   std::vector<std::unique_ptr<const Node>> documents_;  // conditions point into them while we read

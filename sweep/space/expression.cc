@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include "engine/base/check.h"
 #include "engine/leaves/leaves.h"
@@ -13,7 +14,13 @@
 namespace sweep {
 namespace {
 
-double not_of(double x) { return x == 0 ? 1 : 0; }
+// What is not known is neither true nor equal to anything, nor different from it.
+bool is_true(double x) { return x != 0 && !std::isnan(x); }
+double not_of(double x) { return is_true(x) ? 0 : 1; }
+double truth_of(double x, double) { return is_true(x) ? 1 : 0; }
+double both_of(double x, double y) { return is_true(x) && is_true(y) ? 1 : 0; }
+double either_of(double x, double y) { return is_true(x) || is_true(y) ? 1 : 0; }
+double different_of(double x, double y) { return x < y || x > y ? 1 : 0; }
 double floor_of(double x) { return std::floor(x); }
 double ceil_of(double x) { return std::ceil(x); }
 double round_of(double x) { return std::round(x); }
@@ -24,8 +31,34 @@ double log10_of(double x) { return std::log10(x); }
 double ln_of(double x) { return std::log(x); }
 double exp_of(double x) { return std::exp(x); }
 double remainder_of(double x, double y) { return x - y * std::floor(x / y); }
-double min_of(const double* x, int count) { return *std::min_element(x, x + count); }
-double max_of(const double* x, int count) { return *std::max_element(x, x + count); }
+// Of numbers of which one is not known neither the least nor the greatest is.
+bool any_unknown(const double* x, int count) {
+  return std::any_of(x, x + count, [](double one) { return std::isnan(one); });
+}
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+double min_of(const double* x, int count) {
+  return any_unknown(x, count) ? kUnknown : *std::min_element(x, x + count);
+}
+double max_of(const double* x, int count) {
+  return any_unknown(x, count) ? kUnknown : *std::max_element(x, x + count);
+}
+
+// Operators that have another name in a program than in a spec, the longest first.
+struct RenamedOperator {
+  const char* written;
+  const char* in_program;
+};
+constexpr RenamedOperator kRenamed[] = {{"!=", "#!="}, {"&&", "#&&"}, {"||", "#||"}, {"?", "#"}};
+// `c ? a : b` asks whether `c # 1` is zero, so that the condition is a truth value. It binds as loosely as `||`.
+constexpr std::string_view kTruth = "#";
+
+// What was written for the operator that a program, or the rest of one, begins with; empty: it begins with none of these.
+std::string written_operator(std::string_view program) {
+  for (const auto& [written, in_program] : kRenamed) {
+    if (program.starts_with(in_program)) return written;
+  }
+  return "";
+}
 
 void define_language(mu::Parser& parser) {
   parser.ClearFun();
@@ -45,10 +78,17 @@ void define_language(mu::Parser& parser) {
   // It binds more loosely than a comparison: `!a == b`, as `not a == b`, denies the comparison.
   parser.DefineInfixOprt("!", not_of, mu::prLAND + 1);
   parser.DefineOprt("%", remainder_of, mu::prMUL_DIV);
+  // muParser's own take what is not known for true, and for different from everything.
+  parser.DefineOprt(operator_name("!="), different_of, mu::prCMP);
+  parser.DefineOprt(operator_name("&&"), both_of, mu::prLAND);
+  parser.DefineOprt(operator_name("||"), either_of, mu::prLOR);
+  parser.DefineOprt(std::string(kTruth), truth_of, mu::prLOR);
 }
 
 std::string explanation(const mu::Parser::exception_type& error) {
   const std::string token = error.GetToken();
+  const std::string renamed = written_operator(token);
+  if (!renamed.empty()) return "unexpected operator '" + renamed + "'";
   switch (error.GetCode()) {
     case mu::ecUNEXPECTED_EOF:
     case mu::ecEMPTY_EXPRESSION:
@@ -125,6 +165,14 @@ std::optional<FormulaError> compile_error(const Formula& formula) {
   }
 }
 
+std::string operator_name(std::string_view written) {
+  if (written == "?") return std::string(kTruth) + " 1 ?";
+  for (const auto& [name, in_program] : kRenamed) {
+    if (name == written) return in_program;
+  }
+  return std::string(written);
+}
+
 const std::vector<std::string>& function_names() {
   static const std::vector<std::string> names{"abs",  "ceil", "exp", "floor", "ln",    "log10",
                                               "log2", "max",  "min", "mod",   "round", "sqrt"};
@@ -168,9 +216,6 @@ double Expression::value(const engine::Scenario& scenario) {
   }
 }
 
-bool Expression::holds(const engine::Scenario& scenario) {
-  const double result = value(scenario);
-  return result != 0 && !std::isnan(result);
-}
+bool Expression::holds(const engine::Scenario& scenario) { return is_true(value(scenario)); }
 
 }  // namespace sweep

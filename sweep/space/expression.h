@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/scenario.h"
@@ -26,6 +27,9 @@ struct FormulaError {
   std::string what;
 };
 std::optional<FormulaError> compile_error(const Formula& formula);
+
+// What stands in a program for an operator: one that takes NaN for false, where muParser's own does not.
+std::string operator_name(std::string_view written);
 
 // Functions an expression may call, sorted.
 const std::vector<std::string>& function_names();

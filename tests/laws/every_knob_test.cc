@@ -269,8 +269,9 @@ std::string said(const Outcome& outcome) {
   const auto add_field = [&](std::string_view, const auto& value, std::string_view) { add(value); };
   engine::Metrics::fields(outcome.metrics, add_field);
   for (const engine::KernelRow& row : outcome.kernels) {
-    add(row.op), add(row.work.time.value), add(row.work.calls), add(row.work.flops.value),
-        add(row.work.bytes.value);
+    add(row.op);
+    engine::Work::fields(row.work,
+                         [&](std::string_view, const auto& value, auto...) { add(value); });
   }
   for (const engine::RequestRow& row : outcome.requests) engine::RequestRow::fields(row, add_field);
   for (const engine::TimelineRow& row : outcome.timeline) {

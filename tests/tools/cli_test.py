@@ -178,6 +178,20 @@ axes:
         first = said.stdout.split("first points:\n")[1].splitlines()[0]
         self.assertRegex(first, r"^ +0  model=llama-3.1-8b  concat=1  device.name=h200-sxm  device.clock=1.\d+ GHz  model.layers=\d+  step.batch=2$")
 
+    def test_the_room_that_check_expects_is_about_what_a_run_takes(self):
+        for axes in ("[{step.batch: [1, 2]}]", "[{step.batch: {linear: [1, 1000], count: 1000}}]"):
+            spec = self.spec(f"base: {{task: step, device: h100-sxm, model: llama-3.1-8b}}\naxes: {axes}\n")
+            expected, unit = re.search(r"estimate: .*, ([0-9.]+) (kB|MB) on disk", llmsweep("check", spec).stdout).groups()
+            shutil.rmtree(self.home / "run", ignore_errors=True)
+            self.assertEqual(llmsweep("run", spec, "-o", self.home / "run").returncode, 0)
+            taken = sum(file.stat().st_size for file in (self.home / "run").rglob("*") if file.is_file())
+            self.assertTrue(0.5 < float(expected) * {"kB": 1e3, "MB": 1e6}[unit] / taken < 2, (expected, unit, taken))
+
+    def test_a_name_that_is_not_in_the_library_suggests_the_likely_ones_or_the_list(self):
+        self.assertIn("did you mean 'h100-nvl', 'h100-pcie' or 'h100-sxm'?", llmsweep("show", "h100").stderr)
+        self.assertEqual(llmsweep("show", "zzzzzzzzzz").stderr,
+                         "error: nothing in the library is called 'zzzzzzzzzz'\n  hint: 'llmsweep list' shows what there is\n")
+
     def test_an_engine_without_calibration_is_a_mistake(self):
         said = self.said_about("base: {device: h100-sxm, model: llama-3.1-8b, serving.kernels: vllm}\n")
         self.assertRegex(said, "1:64: error: serving.kernels: there is no 'vllm' among the calibrations of engines\n"

@@ -36,6 +36,8 @@ constexpr double kPointBytes = 40;
 constexpr double kKernelBytes = 5;
 constexpr double kRequestBytes = 22;
 constexpr double kMomentBytes = 8;
+// Names, units and meanings of some 480 columns, and the spec, stand in every file: of a small run they are most.
+constexpr double kFilesBytes = 3e5;
 
 // The i-th of `count` positions spread evenly over `size`: i * size / count without overflow.
 std::uint64_t spread(std::uint64_t i, std::uint64_t count, std::uint64_t size) {
@@ -216,7 +218,7 @@ void show_estimate(const Trial& trial, double points) {
   const double threads = std::max(1u, std::thread::hardware_concurrency());
   // Writing a row costs about as much as evaluating a small point: microseconds.
   const double seconds = points * (trial.seconds / evaluated + 8e-6) / threads;
-  const double bytes = points * (kPointBytes + trial.detail_bytes / evaluated);
+  const double bytes = kFilesBytes + points * (kPointBytes + trial.detail_bytes / evaluated);
   print("estimate: {} on {:.0f} threads, {} on disk\n", duration(seconds), threads,
         size_text(bytes));
 }

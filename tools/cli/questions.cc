@@ -59,16 +59,22 @@ std::vector<engine::Mistake> unknown_shown(const RunRows& rows,
   return mistakes;
 }
 
-// No engine serves a training job: its layout would be that of another program.
+// Engines serve tokens: training jobs, images made and images recognised are work of other programs.
 std::vector<engine::Mistake> not_launched(const RunRows& rows, const Candidates& found,
                                           const QuestionArguments& arguments) {
   if (arguments.launch.empty()) return {};
   const Coded tasks = rows.texts("task");
-  const auto trains = [&](std::uint32_t row) { return tasks[row] == name_of(engine::Task::train); };
-  if (std::ranges::none_of(found.rows, trains)) return {};
-  return {{{.file = arguments.folders.front()},
-           "--launch: points of task train are not served, so there is no engine to start",
-           "leave --launch out, or choose others by --where \"task != 'train'\""}};
+  for (const engine::Task task :
+       {engine::Task::train, engine::Task::denoise, engine::Task::classify}) {
+    const std::string_view name = name_of(task);
+    if (std::ranges::none_of(found.rows, [&](auto row) { return tasks[row] == name; })) continue;
+    return {
+        {{.file = arguments.folders.front()},
+         fmt::format("--launch: points of task {} are not served, so there is no engine to start",
+                     name),
+         fmt::format("leave --launch out, or choose others by --where \"task != '{}'\"", name)}};
+  }
+  return {};
 }
 
 int complain(const std::vector<engine::Mistake>& mistakes) {

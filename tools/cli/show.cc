@@ -67,9 +67,9 @@ int show(const std::string& wanted) {
   const sweep::Library library = standard_library();
   const auto places = find_places(library, wanted);
   if (places.empty()) {
-    const std::string hint = sweep::suggestion(wanted, all_names(library), "");
+    const auto names = sweep::likely(wanted, all_names(library));
     print(stderr, "error: nothing in the library is called '{}'\n  hint: {}\n", wanted,
-          hint.empty() ? "'llmsweep list' shows what there is" : hint);
+          names.empty() ? "'llmsweep list' shows what there is" : sweep::did_you_mean(names));
     return kMistake;
   }
   int code = kOk;

@@ -13,6 +13,7 @@
 #include "results/run_folder.h"
 #include "results/table.h"
 #include "tools/cli/cli.h"
+#include "tools/query/answer.h"
 #include "tools/terminal/terminal.h"
 
 namespace tools {
@@ -22,6 +23,7 @@ namespace fs = std::filesystem;
 
 // Arguments: folder, query, file, tables of the run. The query sees each table by its name.
 constexpr const char* kScript = R"py(
+import glob
 import sys
 folder, query, file, *tables = sys.argv[1:]
 try:
@@ -32,7 +34,7 @@ except ImportError:
 database = duckdb.connect()
 try:
     for table in tables:
-        files = f"{folder}/{table}/part-*.parquet".replace("'", "''")
+        files = f"{glob.escape(folder)}/{table}/part-*.parquet".replace("'", "''")
         database.execute(f"create view {table} as from read_parquet('{files}', union_by_name=true)")
     answer = database.sql(query)
     if answer is None:
@@ -57,11 +59,28 @@ std::string python() {
   return fs::exists(ours, ignored) ? ours.string() : "python3";
 }
 
+// DuckDB writes CSV whatever the name is.
+std::vector<engine::Mistake> check_sql_file(const std::string& file) {
+  auto mistakes = check_answer_file(file);
+  const bool text = file.ends_with(".md") || file.ends_with(".txt");
+  if (text) mistakes = {{{.file = file}, "a query is not written as text", ""}};
+  if (!mistakes.empty()) mistakes.front().hint = "name it .csv, .csv.gz or .parquet";
+  return mistakes;
+}
+
 int ask(const std::string& folder, const std::string& query, const std::string& file) {
+  if (const auto mistakes = check_sql_file(file); !mistakes.empty()) {
+    print(stderr, "{}", engine::to_text(mistakes));
+    return kMistake;
+  }
   const auto known = results::summarise(folder);
   if (!known) {
     print(stderr, "{}", engine::to_text(known.mistakes()));
     return kMistake;
+  }
+  if (!known->complete()) {
+    print(stderr, "note: {} is not finished: {} of {} positions are done\n", folder,
+          known->done.count(), known->positions);
   }
   std::vector<std::string> words = {python(), "-c", kScript, folder, query, file};
   for (const std::string_view table : enum_names(results::Table{})) {
@@ -95,7 +114,7 @@ void add_sql(CLI::App& app, int& exit_code) {
       "device'");
   verb->add_option("folder", arguments->folder, "run folder")->required()->type_name("DIR");
   verb->add_option("query", arguments->query, "the query")->required()->type_name("QUERY");
-  verb->add_option("-o,--output", arguments->file, "write a .csv or .parquet file instead")
+  verb->add_option("-o,--output", arguments->file, "write a .csv, .csv.gz or .parquet file instead")
       ->type_name("FILE");
   verb->callback([arguments, &exit_code] {
     exit_code = ask(arguments->folder, arguments->query, arguments->file);

@@ -88,14 +88,21 @@ FigureDrift figure_drift(const RunPair& pair, const std::vector<std::uint8_t>& o
   return drift;
 }
 
+// Where nobody names a role there is no column for it, and no such role.
+Coded texts_or_absent(const RunRows& run, const std::string& column) {
+  if (run.find(column) != nullptr) return run.texts(column);
+  return {.codes = std::vector<std::uint32_t>(run.rows()), .names = {"false"}};
+}
+
 // A column as numbers that are equal where the cells are, in both runs; and the texts behind them.
 class Cells {
  public:
   Cells(const RunPair& pair, const std::string& column) {
-    const results::ColumnType type = pair.new_run.find(column)->type;
+    const Column* found = pair.new_run.find(column);
+    const results::ColumnType type = (found != nullptr ? found : pair.old_run.find(column))->type;
     const bool numbers = type == results::ColumnType::int64 || type == results::ColumnType::float64;
     for (auto [run, cells] : {std::pair{&pair.old_run, &before_}, {&pair.new_run, &after_}}) {
-      *cells = numbers ? of_numbers(run->numbers(column)) : of_texts(run->texts(column));
+      *cells = numbers ? of_numbers(run->numbers(column)) : of_texts(texts_or_absent(*run, column));
     }
     is_number_ = numbers;
   }
@@ -145,6 +152,11 @@ bool same_throughout(const RunPair& pair, const std::string& column) {
   };
   return std::ranges::all_of(pair.old_run.runs().front().files, has_value) &&
          std::ranges::all_of(pair.new_run.runs().front().files, has_value);
+}
+
+// Whether a role is there: `prefill.present`, in runs whose sweeps name it.
+bool is_presence(const Column& column) {
+  return column.role == ColumnRole::setting && column.name.ends_with(".present");
 }
 
 }  // namespace
@@ -221,6 +233,14 @@ TextDrift text_drift(const RunPair& pair, const std::string& column) {
 std::vector<TextDrift> setting_drifts(const RunPair& pair) {
   std::vector<TextDrift> drifts;
   if (pair.by_labels == 0) return drifts;
+  for (const auto& [one, other] :
+       {std::pair{&pair.old_run, &pair.new_run}, {&pair.new_run, &pair.old_run}}) {
+    for (const Column& column : one->columns()) {
+      if (!is_presence(column) || other->find(column.name) != nullptr) continue;
+      TextDrift drift = text_drift(pair, column.name);
+      if (drift.changed > 0) drifts.push_back(std::move(drift));
+    }
+  }
   for (const Column& column : pair.new_run.columns()) {
     if (column.role != ColumnRole::setting || pair.old_run.find(column.name) == nullptr) continue;
     if (same_throughout(pair, column.name)) continue;

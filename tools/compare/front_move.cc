@@ -18,6 +18,7 @@ constexpr const char* kUsual[][2] = {
     {"per_device_tokens_per_s", "step_time_s"},
     {"price_usd_per_mtok", "e2e_s"},
     {"tokens_per_s_per_device", "peak_memory_bytes"},
+    {"images_per_s", "image_latency_s"},
 };
 
 struct Front {

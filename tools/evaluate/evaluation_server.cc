@@ -48,7 +48,9 @@ std::vector<Mistake> unknown_columns(const std::vector<std::string>& asked,
 engine::Result<sweep::BatchReader*> EvaluationServer::reader_of(const std::string& base) {
   const auto known =
       std::ranges::find(readers_, base, [](const auto& entry) { return entry.first; });
-  if (known != readers_.end()) {
+  if (known != readers_.end() && known->second.is_outdated()) {
+    readers_.erase(known);
+  } else if (known != readers_.end()) {
     readers_.splice(readers_.begin(), readers_, known);
     return &readers_.front().second;
   }

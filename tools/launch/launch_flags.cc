@@ -5,6 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "tools/terminal/shell_word.h"
+
 namespace tools {
 namespace {
 
@@ -192,6 +194,8 @@ constexpr Setting kSettings[] = {
     {"parallel.redundant_experts", everywhere("0")},
     {"serving.replicas", everywhere("1"), "replicas"},
     {"serving.kv_blocks", everywhere("0")},
+    // Of which memory the stated share is.
+    {"serving.memory_share", {"whole", "model_and_kv", "rest"}},
     {"serving.block_size", {"16", "1", "32"}},
     {"serving.prefix_caching", everywhere("true")},
     {"serving.ordering", everywhere("fcfs")},
@@ -372,7 +376,7 @@ std::vector<std::string> launch_commands(const RunRows& run, const std::vector<s
   const auto specials = specials_in(run, rows, engine);
   std::vector<std::string> lines = texts_in(run, "model", rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    lines[i] = specials[i].environment + std::string(command.start) + " " + lines[i] +
+    lines[i] = specials[i].environment + std::string(command.start) + " " + shell_word(lines[i]) +
                layout_words(layouts[i], engine);
   }
   for (const Rule& rule : command.rules) {

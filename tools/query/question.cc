@@ -13,13 +13,29 @@
 namespace tools {
 namespace {
 
-constexpr std::array<std::string_view, 16> kHighIsBetter = {
-    "_per_s",       "utilization", "attainment",         "slo_met",
-    "probability",  "max_batch",   "kv_capacity_tokens", "free_bytes",
-    "hit_rate",     "steady",      "precision_met",      "goodput",
-    "availability", "fairness",    "kv_blocks",          "hidden_time"};
-// Load that arrives is not speed.
-constexpr std::array<std::string_view, 1> kLowAllTheSame = {"offered"};
+constexpr std::array<std::string_view, 20> kHighIsBetter = {"_per_s",
+                                                            "utilization",
+                                                            "attainment",
+                                                            "slo_met",
+                                                            "probability",
+                                                            "max_batch",
+                                                            "kv_capacity_tokens",
+                                                            "free_bytes",
+                                                            "hit_rate",
+                                                            "steady",
+                                                            "precision_met",
+                                                            "goodput",
+                                                            "availability",
+                                                            "fairness",
+                                                            "kv_blocks",
+                                                            "hidden_time",
+                                                            "requests_finished",
+                                                            "later_turns_seen",
+                                                            "capacity_",
+                                                            "neighbour_kv_tokens"};
+// Load that arrives is not speed, and neither is what a step has to do.
+constexpr std::array<std::string_view, 3> kLowAllTheSame = {"offered", "adapters_per_step",
+                                                            "proposed_tokens"};
 
 bool contains_any(std::string_view name, const auto& words) {
   return std::ranges::any_of(

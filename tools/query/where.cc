@@ -12,41 +12,20 @@
 
 #include "sweep/language/parse_quantity.h"
 #include "sweep/language/suggest.h"
+#include "tools/query/where_value.h"
 
 namespace tools {
 namespace {
 
 using Numbers = std::vector<double>;
 
-// What a part of the expression comes to, row by row.
-struct Value {
-  enum class Kind : std::uint8_t { number, text, literal_number, literal_text };
-  Kind kind = Kind::number;
-  Numbers numbers;      // of a literal one for all rows
-  Coded texts;          // of a column of texts
-  std::string literal;  // of a text in quotes
-  std::string name;     // of a column
-  std::string unit;     // of a column, or of a number with a unit the dimension's symbol
-  std::size_t offset = 0;
-
-  bool is_text() const { return kind == Kind::text || kind == Kind::literal_text; }
-  double at(std::size_t row) const { return numbers.size() == 1 ? numbers[0] : numbers[row]; }
-};
-
-struct Stop {
-  engine::Mistake mistake;
-};
+using Value = WhereValue;
 
 bool starts_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool in_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
 }
 bool in_unit(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '/'; }
-
-// How many base units one of a column's unit is: a column in USD/h is compared with a quantity in USD/s.
-double base_units(const sweep::KnownUnit& unit) {
-  return std::pow(10.0, unit.exponent) * unit.factor / unit.divisor;
-}
 
 // Reads and works out at once: every rule returns the value of what it has read.
 class Evaluation {
@@ -56,18 +35,13 @@ class Evaluation {
   Numbers whole() {
     const Value value = disjunction();
     skip_space();
-    if (at_ < text_.size()) stop(at_, "this was not expected here", "");
+    if (at_ < text_.size()) stop_where(at_, "this was not expected here", "");
     return spread(numeric(value));
   }
   // What may be a slip of the pen: told, and the answer stands.
   std::vector<std::string> notes() { return std::move(notes_); }
 
  private:
-  [[noreturn]] void stop(std::size_t offset, const std::string& what,
-                         const std::string& hint) const {
-    throw Stop{{{.file = "--where", .line = 1, .column = int(offset) + 1}, what, hint}};
-  }
-
   void skip_space() {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
   }
@@ -83,8 +57,8 @@ class Evaluation {
 
   const Value& numeric(const Value& value) const {
     if (value.is_text())
-      stop(value.offset, "a text is not true or false, nor a number",
-           "compare it, as in device == 'h100-sxm'");
+      stop_where(value.offset, "a text is not true or false, nor a number",
+                 "compare it, as in device == 'h100-sxm'");
     return value;
   }
   Numbers spread(const Value& value) const {
@@ -96,11 +70,13 @@ class Evaluation {
     numeric(left);
     numeric(right);
     Value result{.offset = left.offset};
-    const std::size_t size =
-        left.numbers.size() == 1 && right.numbers.size() == 1 ? 1 : rows_.rows();
-    result.kind = size == 1 ? Value::Kind::literal_number : Value::Kind::number;
-    result.numbers.resize(size);
-    for (std::size_t i = 0; i < size; ++i) result.numbers[i] = combine(left.at(i), right.at(i));
+    const bool literal = left.is_literal() && right.is_literal();
+    result.kind = literal ? Value::Kind::literal_number : Value::Kind::number;
+    const bool one = left.numbers.size() == 1 && right.numbers.size() == 1;
+    result.numbers.resize(one ? 1 : rows_.rows());
+    for (std::size_t i = 0; i < result.numbers.size(); ++i) {
+      result.numbers[i] = combine(left.at(i), right.at(i));
+    }
     return result;
   }
 
@@ -132,13 +108,14 @@ class Evaluation {
     if (take("<")) return ordered(std::move(left), sum(), std::less<double>());
     if (take(">")) return ordered(std::move(left), sum(), std::greater<double>());
     skip_space();
-    if (at_ < text_.size() && text_[at_] == '=') stop(at_, "'=' compares nothing", "write '=='");
+    if (at_ < text_.size() && text_[at_] == '=')
+      stop_where(at_, "'=' compares nothing", "write '=='");
     return left;
   }
 
   template <class Compare>
   Value ordered(Value left, Value right, Compare compare) {
-    same_unit(left, right);
+    match_units(left, right);
     return combined(left, right, [&compare](double a, double b) {
       return double(a == a && b == b && compare(a, b));
     });
@@ -149,14 +126,14 @@ class Evaluation {
     Value right = sum();
     beside_text_ = false;
     if (!left.is_text() && !right.is_text()) {
-      same_unit(left, right);
+      match_units(left, right);
       return combined(left, right, [equal](double a, double b) {
         return double(a == a && b == b && (a == b) == equal);
       });
     }
     if (!left.is_text() || !right.is_text()) {
-      stop(right.offset, "a text is compared with a number",
-           "names are quoted: device == 'h100-sxm'");
+      stop_where(right.offset, "a text is compared with a number",
+                 "names are quoted: device == 'h100-sxm'");
     }
     note_unknown_text(left, right, equal);
     note_unknown_text(right, left, equal);
@@ -186,45 +163,48 @@ class Evaluation {
     return value.texts[row];
   }
 
-  // A quantity beside a column must have its dimension, and is brought to the column's unit.
-  void same_unit(Value& left, Value& right) const {
-    Value* quantity = !left.unit.empty() && left.kind == Value::Kind::literal_number     ? &left
-                      : !right.unit.empty() && right.kind == Value::Kind::literal_number ? &right
-                                                                                         : nullptr;
-    if (quantity == nullptr) return;
-    const Value& other = quantity == &left ? right : left;
-    if (other.kind != Value::Kind::number) return;
-    const auto unit = sweep::find_unit(other.unit);
-    if (!unit || unit->symbol != quantity->unit) {
-      stop(quantity->offset,
-           other.unit.empty() ? "this number has a unit, and what it is compared with has none"
-                              : "this unit does not measure what the column is in: " + other.unit,
-           other.unit.empty() ? "write a plain number" : "write a number in " + other.unit);
-    }
-    quantity->numbers[0] /= base_units(*unit);
+  template <class Combine>
+  Value summed(Value left, Value right, Combine combine) const {
+    numeric(left);
+    match_units(left, right);
+    Value result = combined(left, right, combine);
+    result.unit = unit_of_sum(left, right);
+    return result;
   }
-
   Value sum() {
     Value left = product();
     for (;;) {
       if (take("+")) {
-        left = combined(left, product(), std::plus<double>());
+        left = summed(std::move(left), product(), std::plus<double>());
       } else if (take("-")) {
-        left = combined(left, product(), std::minus<double>());
+        left = summed(std::move(left), product(), std::minus<double>());
       } else {
         return left;
       }
     }
   }
+  Value times(const Value& left, const Value& right) const {
+    Value result = combined(left, right, std::multiplies<double>());
+    result.unit = unit_of_product(left, right);
+    return result;
+  }
+  Value over(Value left, Value right) const {
+    std::string unit = unit_of_ratio(left, right);
+    Value result = combined(left, right, std::divides<double>());
+    result.unit = std::move(unit);
+    return result;
+  }
+  // As in `require`: its sign is that of the divisor.
+  static double remainder(double a, double b) { return a - b * std::floor(a / b); }
   Value product() {
     Value left = unary();
     for (;;) {
       if (take("*")) {
-        left = combined(left, unary(), std::multiplies<double>());
+        left = times(left, unary());
       } else if (take("/")) {
-        left = combined(left, unary(), std::divides<double>());
+        left = over(std::move(left), unary());
       } else if (take("%")) {
-        left = combined(left, unary(), [](double a, double b) { return std::fmod(a, b); });
+        left = combined(left, unary(), remainder);
       } else {
         return left;
       }
@@ -236,11 +216,13 @@ class Evaluation {
   Value unary() {
     skip_space();
     const std::size_t offset = at_;
-    if (++depth_ > kDeepest) stop(offset, "too many brackets inside one another", "");
+    if (++depth_ > kDeepest) stop_where(offset, "too many brackets inside one another", "");
     Value value;
     if (take("-")) {
-      value = combined({.kind = Value::Kind::literal_number, .numbers = {0}, .offset = offset},
-                       unary(), std::minus<double>());
+      value = unary();
+      numeric(value);
+      for (double& number : value.numbers) number = -number;
+      value.offset = offset;
     } else if (!text_.substr(at_).starts_with("!=") && (take("!") || take("not"))) {
       value = unary_not(offset);
     } else {
@@ -265,21 +247,21 @@ class Evaluation {
     const std::size_t offset = at_;
     if (take("(")) {
       Value inside = disjunction();
-      if (!take(")")) stop(at_, "a bracket is not closed", "write ')'");
+      if (!take(")")) stop_where(at_, "a bracket is not closed", "write ')'");
       return inside;
     }
-    if (at_ == text_.size()) stop(offset, "something is missing at the end", "");
+    if (at_ == text_.size()) stop_where(offset, "something is missing at the end", "");
     const char next = text_[at_];
     if (next == '\'' || next == '"') return quoted(next);
     if (starts_name(next)) return column();
     if (std::isdigit(static_cast<unsigned char>(next)) != 0 || next == '.') return number();
-    stop(offset, "'" + std::string(1, next) + "' was not expected here", "");
+    stop_where(offset, "'" + std::string(1, next) + "' was not expected here", "");
   }
 
   Value quoted(char quote) {
     const std::size_t offset = at_;
     const std::size_t end = text_.find(quote, at_ + 1);
-    if (end == std::string_view::npos) stop(offset, "the quote is not closed", "");
+    if (end == std::string_view::npos) stop_where(offset, "the quote is not closed", "");
     Value value{.kind = Value::Kind::literal_text, .offset = offset};
     value.literal = std::string(text_.substr(at_ + 1, end - at_ - 1));
     at_ = end + 1;
@@ -304,7 +286,7 @@ class Evaluation {
               .offset = offset};
     }
     const results::Column* column = rows_.find(name);
-    if (column == nullptr) throw Stop{unknown_name(name, offset)};
+    if (column == nullptr) throw WhereStop{unknown_name(name, offset)};
     Value value{.name = name, .unit = column->unit, .offset = offset};
     if (is_number(*column)) {
       value.numbers = rows_.numbers(name);
@@ -319,7 +301,7 @@ class Evaluation {
     const std::size_t offset = at_;
     const std::size_t length = sweep::leading_number(text_.substr(at_));
     const auto plain = sweep::parse_number(text_.substr(at_, length));
-    if (length == 0 || !plain) stop(offset, "this is not a number", "");
+    if (length == 0 || !plain) stop_where(offset, "this is not a number", "");
     at_ += length;
     Value value{.kind = Value::Kind::literal_number, .numbers = {*plain}, .offset = offset};
     std::size_t start = at_;
@@ -329,7 +311,8 @@ class Evaluation {
     const std::string_view word = text_.substr(start, end - start);
     if (word.empty() || word[0] == '/' || word == "and" || word == "or") return value;
     const auto quantity = sweep::parse_quantity(text_.substr(offset, end - offset));
-    if (!quantity) stop(start, "'" + std::string(word) + "' is not a unit", "as in 50 ms or 80 GB");
+    if (!quantity)
+      stop_where(start, "'" + std::string(word) + "' is not a unit", "as in 50 ms or 80 GB");
     at_ = end;
     value.numbers = {quantity->value};
     value.unit = quantity->unit.symbol;
@@ -355,7 +338,7 @@ engine::Result<Matches> rows_where(const RunRows& rows, const std::string& text)
     }
     matches.notes = evaluation.notes();
     return matches;
-  } catch (const Stop& stop) {
+  } catch (const WhereStop& stop) {
     return stop.mistake;
   }
 }

@@ -34,12 +34,14 @@ struct FigurePair {
   std::string_view x, y;
 };
 // The two figures shown first are the first pair that both vary.
-constexpr std::array<FigurePair, 5> kFirstPairs = {{
+constexpr std::array<FigurePair, 7> kFirstPairs = {{
     {"output_per_user_tokens_per_s", "output_per_device_tokens_per_s"},
     {"tpot_s", "per_device_tokens_per_s"},
     {"e2e_s", "per_device_tokens_per_s"},
     {"step_time_s", "per_device_tokens_per_s"},
     {"step_time_s", "price_usd_per_mtok"},
+    {"peak_memory_bytes", "tokens_per_s_per_device"},
+    {"image_latency_s", "images_per_s"},
 }};
 
 json described(const Column& column, std::string_view role) {

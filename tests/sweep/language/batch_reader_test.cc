@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
 #include "tests/support/paths.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/sweep/sweep_fixture.h"
 
 namespace sweep {
@@ -161,6 +166,37 @@ TEST(BatchReader, ScenariosThatTrainHaveTheUsualFormats) {
   }
   auto reader = BatchReader::open("{device: h100-sxm}", "base", shipped());
   EXPECT_EQ(weights_in(*reader, {both, model}), (Weights{narrow, wide}));
+}
+
+TEST(BatchReader, AFileThatIsWrittenAgainOrGoneIsNoticed) {
+  namespace fs = std::filesystem;
+  const tests::TemporaryFolder folder;
+  const fs::path in_base = folder.path() / "base.yaml", in_batch = folder.path() / "batch.yaml";
+  const auto write = [](const fs::path& file, const char* bandwidth) {
+    std::ofstream(file) << "from: h100-sxm\nmemory_bandwidth: " << bandwidth << "\n";
+    // Long ago: of files that were just written nobody can tell.
+    fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  };
+  for (const fs::path& changed : {in_base, in_batch}) {
+    write(in_base, "2 TB/s");
+    write(in_batch, "2 TB/s");
+    auto reader = BatchReader::open(
+        "{task: step, model: llama-3.1-8b, device: " + in_base.string() + "}", "base", shipped());
+    ASSERT_TRUE(reader) << engine::to_text(reader.mistakes());
+    ASSERT_TRUE(reader->read({field("step.batch", {"1"}, {0})}));
+    ASSERT_TRUE(reader->read({field("device", {in_batch.string()}, {0})}));
+    EXPECT_FALSE(reader->is_outdated());
+    write(changed, "4 TB/s");
+    EXPECT_TRUE(reader->is_outdated()) << changed;
+    fs::remove(changed);
+    EXPECT_TRUE(reader->is_outdated()) << changed;
+  }
+  write(in_base, "2 TB/s");
+  fs::last_write_time(in_base, fs::file_time_type::clock::now());
+  auto reader = BatchReader::open(
+      "{task: step, model: llama-3.1-8b, device: " + in_base.string() + "}", "base", shipped());
+  ASSERT_TRUE(reader && reader->read({}));
+  EXPECT_TRUE(reader->is_outdated()) << "its next second may look like this one";
 }
 
 TEST(BatchReader, ABatchLeavesNothingBehindInTheNext) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "sweep/space/text_code.h"
 #include "tests/sweep/sweep_fixture.h"
 
@@ -86,6 +88,36 @@ TEST(Formula, WordsAreOperators) {
   EXPECT_EQ(value_of("step.batch > 8 ? 1 : 2"), 1);
 }
 
+// 0 / 0 is not a number; neither is a field of a role that is not there.
+TEST(Formula, WhatIsNotANumberIsFalseAndComparesWithNothing) {
+  for (const std::string unknown : {"(0 / 0)", "prefill.parallel.tp", "mod(5, 0)"}) {
+    for (const std::string compare : {" == 2", " != 2", " < 2", " <= 2", " > 2", " >= 2"}) {
+      EXPECT_EQ(value_of(unknown + compare), 0) << unknown << compare;
+    }
+    EXPECT_EQ(value_of("2 != " + unknown), 0) << unknown;
+    EXPECT_EQ(value_of("not " + unknown), 1) << unknown;
+    EXPECT_EQ(value_of(unknown + " or false"), 0) << unknown;
+    EXPECT_EQ(value_of("false or " + unknown), 0) << unknown;
+    EXPECT_EQ(value_of(unknown + " and true"), 0) << unknown;
+    EXPECT_EQ(value_of("true and " + unknown), 0) << unknown;
+    EXPECT_EQ(value_of(unknown + " ? 1 : 2"), 2) << unknown;
+    EXPECT_EQ(value_of("false or " + unknown + " ? 1 : " + unknown + " ? 3 : 4"), 4) << unknown;
+    for (const std::string& call : {"min(1, " + unknown + ")", "min(" + unknown + ", 1)",
+                                    "max(1, " + unknown + ")", "max(" + unknown + ", 1)"}) {
+      EXPECT_TRUE(std::isnan(value_of(call))) << call;
+    }
+  }
+  EXPECT_EQ(value_of("prefill.device != 'toy'"), 0);
+  EXPECT_EQ(value_of("device != 'toy' or prefill.device == 'toy'"), 0);
+}
+
+TEST(Formula, ConditionsOfAChoiceAreWhole) {
+  EXPECT_EQ(value_of("parallel.tp == 1 or step.batch == 64 ? 5 : 6"), 5);
+  EXPECT_EQ(value_of("parallel.tp == 1 ? 5 : step.batch == 64 and parallel.tp == 8 ? 7 : 8"), 7);
+  EXPECT_EQ(value_of("(2 > 1 ? 3 : 4) + (1 > 2 ? 30 : 40)"), 43);
+  EXPECT_EQ(value_of("1 + 1 ? 0 : 1"), 0);
+}
+
 TEST(Formula, MistakesPointAtTheCharacter) {
   EXPECT_EQ(mistakes("step.bach <= 8"),
             "e.yaml:1:1: error: unknown name 'step.bach'\n  hint: did you mean 'step.batch'?\n");
@@ -107,6 +139,11 @@ TEST(Formula, MistakesPointAtTheCharacter) {
             "  hint: compare it with == or !=\n");
   EXPECT_EQ(mistakes("1 <= step.batch <= 8"),
             "e.yaml:1:17: error: comparisons cannot be chained\n  hint: write 'a < b && b < c'\n");
+  EXPECT_EQ(mistakes("step.batch == 64 == true"),
+            "e.yaml:1:18: error: comparisons cannot be chained\n  hint: write 'a < b && b < c'\n");
+  EXPECT_EQ(mistakes("step.batch > 1 and and true"),
+            "e.yaml:1:20: error: require: unexpected operator '&&'\n"
+            "  hint: in \"step.batch > 1 and and true\"\n");
   EXPECT_EQ(
       mistakes("device.memory_capacity >= 80"),
       "e.yaml:1:27: error: '80' is not a quantity in B\n"

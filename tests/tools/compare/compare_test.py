@@ -96,6 +96,14 @@ require: ["{required}"]
         said = self.compare(both, second, "--common", code=1).stdout
         self.assertNotIn("step.batch ", said.split("Settings")[1])
 
+    def test_a_role_that_only_one_run_names_is_a_setting_that_differs(self):
+        alone = self.run_spec("alone", SERVED.format(device="h100-sxm"))
+        apart = self.run_spec("apart", SERVED.format(device="h100-sxm").replace("load:", "prefill: {}, load:"))
+        nobody = self.run_spec("nobody", SERVED.format(device="h100-sxm").replace("load:", "prefill: none, load:"))
+        for old, new, words in ((alone, apart, r"prefill.present +2 +false +true"), (apart, alone, r"prefill.present +2 +true +false")):
+            self.assertRegex(self.compare(old, new, code=1).stdout.split("Settings")[1], words)
+        self.assertIn("same\n", self.compare(alone, nobody, "--by", "labels", code=0).stdout)
+
     def differences(self, old, new, *options):
         file = self.home / "differences.csv"
         self.compare(old, new, "-o", file, *options, code=1)

@@ -96,6 +96,47 @@ class Package(unittest.TestCase):
         self.assertEqual(three.column("step_time_s").to_pylist(), one.column("step_time_s").to_pylist() * 3)
         self.assertEqual(llmsweep.evaluate([]).num_rows, 0)
 
+    def test_maps_that_are_values_stay_whole(self):
+        base = {"task": "request", "device": "h200-sxm", "model": "llama-3.1-8b"}
+        # {} is a role like the main deployment, which is not the same as none.
+        alike, none = llmsweep.evaluate([{"prefill": {}}, {"prefill": "none"}], base, columns=["prefill.present", "ttft_s"]).to_pylist()
+        self.assertEqual((alike["prefill.present"], none["prefill.present"]), (True, False))
+        self.assertGreater(alike["ttft_s"], none["ttft_s"])
+        config = {"architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+                  "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "max_position_embeddings": 8192}
+        (self.home / "config.json").write_text(json.dumps(config))
+        rows = llmsweep.evaluate([{"model": {"hf_config": str(self.home / "config.json")}}, {}], base, columns=["parameters"])
+        self.assertEqual(*rows["parameters"].to_pylist())
+
+    def test_a_file_that_has_changed_is_read_again(self):
+        device, trace = self.home / "mine.yaml", self.home / "mine.csv"
+        served = {"task": "serve", "device": "h100-sxm", "model": "llama-3.1-8b", "load": {"arrivals": "trace", "trace": str(trace)}}
+        for bandwidth, requests in ((2e12, 3), (4e12, 5), (3e12, 4)):
+            device.write_text(f"from: h100-sxm\nmemory_bandwidth: {bandwidth / 1e12} TB/s\n")
+            trace.write_text("arrival_s,prompt_tokens,output_tokens\n" + "".join(f"{i},9,9\n" for i in range(requests)))
+            for scenario, base in (({}, {**BASE, "device": str(device)}), ({"device": str(device)}, BASE)):
+                row, = llmsweep.evaluate([scenario], base, columns=["device.memory_bandwidth"]).to_pylist()
+                self.assertEqual(row["device.memory_bandwidth"], bandwidth)
+            row, = llmsweep.evaluate([{}], served, columns=["requests_finished"]).to_pylist()
+            self.assertEqual(row["requests_finished"], requests)
+
+    def test_paths_in_a_dict_are_relative_to_the_working_directory(self):
+        here = self.home / "here"
+        (here / "specs" / "devices").mkdir(parents=True)
+        (here / "specs" / "devices" / "mine.yaml").write_text("from: h100-sxm\nmemory_bandwidth: 2 TB/s\n")
+        (here / "requests.csv").write_text("arrival_s,prompt_tokens,output_tokens\n0,9,9\n1,9,9\n")
+        base = {"task": "serve", "device": "mine", "model": "llama-3.1-8b", "load": {"arrivals": "trace", "trace": "requests.csv"}}
+        before = os.getcwd()
+        os.chdir(here)
+        try:
+            run = llmsweep.run({"base": base}, self.home / "relative", progress=False)
+            row, = llmsweep.evaluate([{}], base, columns=["key", "requests_finished"]).to_pylist()
+            self.assertEqual(sorted(os.listdir()), ["requests.csv", "specs"])
+        finally:
+            os.chdir(before)
+        self.assertEqual(row["requests_finished"], 2)
+        self.assertEqual(run.points.arrow(["key"])["key"].to_pylist(), [row["key"]])
+
     def test_whether_a_scenario_is_accepted_does_not_depend_on_its_neighbours(self):
         base = {"task": "train", "device": "h100-sxm", "model": "llama-3.1-8b", "cluster": "dgx-h100"}
         # A schedule counts only where there is a pipeline.
@@ -244,6 +285,19 @@ class Package(unittest.TestCase):
         wrong = subprocess.run([binary, "sql", self.home / "run", "select nothing from points"], capture_output=True, text=True, env=environment)
         self.assertEqual(wrong.returncode, 2)
         self.assertIn("nothing", wrong.stderr)
+        # DuckDB takes brackets and stars of a path for patterns: this one would match another run.
+        llmsweep.run({"base": {**BASE, "device": "l4"}}, self.home / "a1", progress=False)
+        llmsweep.run({"base": {**BASE, "device": "h100-sxm"}}, self.home / "a[1]", progress=False)
+        asked = subprocess.run([binary, "sql", self.home / "a[1]", "select device from points", "-o", file], capture_output=True, text=True,
+                               env=environment)
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        self.assertEqual(list(pd.read_csv(file).device), ["h100-sxm"])
+        for name in ("answer.json", "answer.md", "answer"):
+            asked = subprocess.run([binary, "sql", self.home / "run", "select 1", "-o", self.home / name], capture_output=True, text=True,
+                                   env=environment)
+            self.assertEqual(asked.returncode, 2)
+            self.assertIn("name it .csv, .csv.gz or .parquet", asked.stderr)
+            self.assertFalse((self.home / name).exists())
 
     def test_the_wheel_installs_and_carries_the_program(self):
         build = pathlib.Path(os.environ["LLMSWEEP_BINARY"]).parent

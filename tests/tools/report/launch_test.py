@@ -220,15 +220,37 @@ class Launch(unittest.TestCase):
             wide = marlin.replace("weights: fp4", "weights: bf16")
             self.assertTrue(self.launched(home, "wide", wide, "vllm").startswith("vllm serve gpt-oss-20b "))
 
-    def test_a_training_job_is_no_engine(self):
+    def test_what_no_engine_serves_starts_none(self):
+        cases = (("train", "llama-3.2-1b", "train.micro_batch", "tokens_per_s"), ("denoise", "dit-xl-2", "denoise.batch", "images_per_s"),
+                 ("classify", "resnet-50", "classify.batch", "images_per_s"))
         with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
             home = pathlib.Path(scratch)
-            (home / "sweep.yaml").write_text("base: {task: train, device: h200-sxm, model: llama-3.2-1b}\naxes: [train.micro_batch: [1, 2]]\n")
-            ran = subprocess.run([BINARY, "run", home / "sweep.yaml", "-o", home / "run"], capture_output=True, text=True)
-            self.assertEqual(ran.returncode, 0, ran.stderr)
-            done = subprocess.run([BINARY, "top", home / "run", "--by", "tokens_per_s", "--launch", "vllm"], capture_output=True, text=True)
-            self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertIn("points of task train are not served", done.stderr)
+            for task, model, axis, figure in cases:
+                (home / "sweep.yaml").write_text(f"base: {{task: {task}, device: h200-sxm, model: {model}}}\naxes: [{axis}: [1, 2]]\n")
+                ran = subprocess.run([BINARY, "run", home / "sweep.yaml", "-o", home / task], capture_output=True, text=True)
+                self.assertEqual(ran.returncode, 0, ran.stderr)
+                done = subprocess.run([BINARY, "top", home / task, "--by", figure, "--launch", "vllm"], capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertIn(f"points of task {task} are not served", done.stderr)
+
+    def test_a_model_is_one_word_of_the_command_whatever_it_is_called(self):
+        name = "x; touch pwned $(id) 'y'"
+        spec = SPEC.replace("model: llama-3.1-8b", f'model: {{from: llama-3.1-8b, name: "{name}"}}')
+        with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
+            for engine in START:
+                words = shlex.split(self.launched(pathlib.Path(scratch), engine, spec, engine), comments=True)
+                self.assertIn(name, words)
+
+    def test_a_share_of_another_memory_is_named(self):
+        presets = {"vllm": "vllm-v1", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm"}
+        shares = {"vllm": "whole", "sglang": "model_and_kv", "tensorrt-llm": "rest"}
+        with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
+            for simulated, preset in presets.items():
+                spec = re.sub(r"{from: vllm-v1.*}", preset, SPEC)
+                for engine in presets:
+                    line = self.launched(pathlib.Path(scratch), f"{simulated}-{engine}", spec, engine)
+                    named = f"serving.memory_share: {shares[simulated]}" in line.partition("  # not in this command: ")[2]
+                    self.assertEqual(named, engine != simulated, line)
 
 
 if __name__ == "__main__":

@@ -101,6 +101,16 @@ class Report(unittest.TestCase):
         have = {name for name in self.points.columns[list(self.points.columns).index("step_time_s"):-1] if self.points[name].notna().any()}
         self.assertEqual(have, facts.keys() | {column["name"] for column in metrics})
 
+    def test_the_figures_shown_first_are_those_of_the_task(self):
+        cases = (("train", "llama-3.2-1b", "train.micro_batch", ("peak_memory_bytes", "tokens_per_s_per_device")),
+                 ("denoise", "dit-xl-2", "denoise.batch", ("image_latency_s", "images_per_s")),
+                 ("step", "llama-3.1-8b", "step.batch", ("step_time_s", "per_device_tokens_per_s")))
+        for task, model, axis, (x, y) in cases:
+            (self.home / f"{task}.yaml").write_text(f"base: {{task: {task}, device: h200-sxm, model: {model}}}\naxes: [{axis}: [1, 2, 4]]\n")
+            done = llmsweep("run", self.home / f"{task}.yaml", "-o", self.home / task)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.made(task).data["points"]["first"], {"x": x, "y": y})
+
     def test_what_a_sample_draws_is_an_axis(self):
         (self.home / "sampled.yaml").write_text("""
 base: {task: step, device: h100-sxm, model: llama-3.1-8b, step: {phase: decode}}

@@ -65,6 +65,21 @@ class Questions(unittest.TestCase):
         slowest = self.answer("top", "--by", "per_device_tokens_per_s", "-n", 1, "--lowest")
         self.assertEqual(slowest.per_device_tokens_per_s[0], self.ok.per_device_tokens_per_s.min())
 
+    def test_more_finished_requests_are_better_and_more_work_in_a_step_is_not(self):
+        (self.home / "busy.yaml").write_text("""
+base: {task: serve, model: llama-3.1-8b, device: h100-sxm, load: {rate: 2 req/s, adapters: 8}}
+axes:
+  - load.requests: [100, 300]
+  - load.adapters: [2, 8]
+""")
+        done = llmsweep("run", self.home / "busy.yaml", "-o", self.home / "busy")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        points = pd.read_parquet(self.home / "busy" / "points")
+        for metric, best in (("requests_finished", points.requests_finished.max()), ("adapters_per_step", points.adapters_per_step.min())):
+            self.assertGreater(points[metric].nunique(), 1)
+            found = llmsweep("top", self.home / "busy", "--by", metric, "-n", 1, "--format", "csv")
+            self.assertEqual(pd.read_csv(io.StringIO(found.stdout))[metric][0], best)
+
     def test_top_of_each_group_is_its_best(self):
         answer = self.answer("top", "--by", "step_time_s", "--group-by", "step.batch", "--show", "tier")
         best = self.ok.loc[self.ok.groupby("step.batch").step_time_s.idxmin()].sort_values("step_time_s")
@@ -115,6 +130,20 @@ class Questions(unittest.TestCase):
             "weights_bytes / 1e9 + 2^3 - 1 > 11": "weights_bytes / 1e9 + 7 > 11",
             "device.memory_capacity >= 80 GB": '"device.memory_capacity" >= 80e9',
             "rent_usd_per_hour < 10 USD/h": "rent_usd_per_hour < 10",
+            # Sums and multiples of quantities and figures, in whichever unit a figure is.
+            "rent_usd_per_hour < 5 USD/h + 5 USD/h": "rent_usd_per_hour < 10",
+            "rent_usd_per_hour < 2 * 5 USD/h": "rent_usd_per_hour < 10",
+            "rent_usd_per_hour - 1 USD/h < 9 USD/h": "rent_usd_per_hour < 10",
+            "-rent_usd_per_hour > -10 USD/h": "rent_usd_per_hour < 10",
+            "rent_usd_per_hour / 10 USD/h < 1": "rent_usd_per_hour < 10",
+            "rent_usd_per_hour < devices * 3 USD/h": "rent_usd_per_hour < devices * 3",
+            "rent_usd_per_hour > 1.5 * device.rent": '"parallel.tp" > 1.5',
+            "device.rent * 2 < 5 USD/h": '"device.rent" * 2 < 5 / 3600.0',
+            "step_time_s + 1 ms < 11 ms": "step_time_s < 0.01",
+            "1 / 20 ms < 1 / step_time_s": "step_time_s < 0.02",
+            "device.memory_bandwidth * 1 ms > 3e9": '"device.memory_bandwidth" > 3e12',
+            # As in `require`: 6, 9, 12, ... are 3 times something, whatever their sign.
+            "-step.batch % 3 == 2": '"step.batch" % 3 = 1',
             "step.batch % 16 == 0 or extrapolated": '"step.batch" % 16 = 0 or extrapolated',
             "-step.batch < -60": '"step.batch" > 60',
             "not step.batch > 16": '"step.batch" <= 16',
@@ -200,6 +229,11 @@ class Questions(unittest.TestCase):
             (["top", run, "--by", "bound"], f"{run}: error: column 'bound' holds texts, not numbers\n  hint: group by it, or compare it in --where\n"),
             (["pareto", run, "--min", "step_time_s", "--where", "step_time_s < 3 GB"],
              "--where:1:15: error: this unit does not measure what the column is in: s\n  hint: write a number in s\n"),
+            (["top", run, "--by", "step_time_s", "--where", "rent_usd_per_hour * 3 h > 5"],
+             "--where:1:21: error: a number with a unit is neither multiplied with nor divided by what is in USD/h\n"
+             "  hint: write a plain number\n"),
+            (["top", run, "--by", "step_time_s", "--where", "step.batch + 3 ms > 5"],
+             "--where:1:14: error: this number has a unit, and what it is compared with has none\n  hint: write a plain number\n"),
             (["top", run, "--by", "step_time_s", "--where", "step.batch > 4 and (step.batch < 9"],
              "--where:1:35: error: a bracket is not closed\n  hint: write ')'\n"),
             (["top", run, "--by", "step_time_s", "--where", "device = 'l4'"], "--where:1:8: error: '=' compares nothing\n  hint: write '=='\n"),

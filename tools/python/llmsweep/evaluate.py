@@ -11,13 +11,15 @@ from llmsweep.server import MistakenScenarios, server
 
 Scenario = Mapping[str, Any]
 MOST_AT_ONCE = 50_000
+WHOLE = {"from", "hf_config"}  # a map with one of these is a value
 
 
 def flat(scenario: Scenario, prefix: str = "") -> dict[str, Any]:
-    """{"step": {"batch": 4}} as {"step.batch": 4}. A map that says `from` is a spec of the library, changed: one value."""
+    """{"step": {"batch": 4}} as {"step.batch": 4}. A map that says `from` is a spec of the library, changed, one that says
+    `hf_config` a model, and {} a role like the main deployment: each is one value."""
     paths: dict[str, Any] = {}
     for name, value in scenario.items():
-        if isinstance(value, Mapping) and "from" not in value:
+        if isinstance(value, Mapping) and value and not WHOLE & value.keys():
             found = flat(value, f"{prefix}{name}.")
         else:
             found = {prefix + name: value}

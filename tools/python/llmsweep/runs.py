@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
 import os
 import pathlib
 import tempfile
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Any, Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.dataset
@@ -120,6 +121,22 @@ def open_run(folder: str | os.PathLike[str]) -> Run:
     return Run(folder)
 
 
+@contextlib.contextmanager
+def _written(spec: Mapping[str, Any]) -> Iterator[pathlib.Path]:
+    """A spec as a file, for as long as it is needed. It lies in the working directory, where one may write there: paths in it,
+    and a folder `specs`, are looked for beside it."""
+    text = json.dumps({"name": "sweep", **spec}, default=plain)  # JSON is YAML
+    with contextlib.ExitStack() as open_files:
+        name = {"mode": "w", "prefix": ".llmsweep-spec-", "suffix": ".yaml"}
+        try:
+            file = open_files.enter_context(tempfile.NamedTemporaryFile(dir=os.getcwd(), **name))
+        except OSError:
+            file = open_files.enter_context(tempfile.NamedTemporaryFile(**name))
+        file.write(text)
+        file.flush()
+        yield pathlib.Path(file.name)
+
+
 def run(
     spec: Mapping[str, Any] | str | os.PathLike[str],
     folder: str | os.PathLike[str] | None = None,
@@ -135,7 +152,7 @@ def run(
 ) -> Run:
     """Runs a sweep, given as a file or as what such a file says, and opens what it wrote.
 
-    A run that was stopped goes on. Without `folder` a spec of a file goes to runs/NAME, any other to a folder that is
+    Paths in a spec that is no file are relative to the working directory. A run that was stopped goes on. Without `folder` a spec of a file goes to runs/NAME, any other to a folder that is
     left in the system's temporary one.
 
     With `cluster="ray"` shards of the sweep are tasks of the Ray cluster that is there, `threads` cores each (one unless
@@ -162,10 +179,7 @@ def run(
             words += [option, value]
     if isinstance(spec, Mapping):
         place = pathlib.Path(folder if folder is not None else tempfile.mkdtemp(prefix="llmsweep-"))
-        with tempfile.TemporaryDirectory(prefix="llmsweep-spec-") as scratch:
-            # JSON is YAML.
-            file = pathlib.Path(scratch) / "sweep.yaml"
-            file.write_text(json.dumps(spec, default=plain))
+        with _written(spec) as file:
             try:
                 call("run", file, "-o", place, *words, good=(0, NO_POINT_WORKS), show=progress)
             except LlmsweepError as error:

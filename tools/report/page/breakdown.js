@@ -53,7 +53,14 @@ function breakdownOption(families, names, ticks) {
       axisLabel: {color: faint, formatter: (value) => (share ? `${value}%` : quantity(value, 's'))}
     }),
     yAxis:
-        {type: 'category', inverse: true, data: ticks, axisLabel: {color: text}, axisLine: {lineStyle: {color: line}}},
+        // Names of two lines would lie on one another where the browser has no font to measure a line by.
+        {
+          type: 'category',
+          inverse: true,
+          data: ticks,
+          axisLabel: {color: text, lineHeight: 14},
+          axisLine: {lineStyle: {color: line}}
+        },
     series: families.map((family, number) => ({
                            name: family.name,
                            type: 'bar',

@@ -57,8 +57,8 @@ function sameEverywhere() {
   const rows =
       data.points.facts.map((column) => [column.label, quantity(column.value, column.unit), column.description]);
   return element(
-      'details', {class: 'facts'}, element('summary', {}, 'Figures that are the same for all points'),
-      table(['figure', 'value', 'what it is'], rows, 'Figures that are the same for all points'));
+      'details', {class: 'facts'}, element('summary', {}, 'Figures that are the same wherever there are any'),
+      table(['figure', 'value', 'what it is'], rows, 'Figures that are the same wherever there are any'));
 }
 
 // How far the figures may be off: the middle of the ends of their 90% intervals, relative to the figure.
