@@ -244,7 +244,10 @@ void PublishedFormats::add(std::vector<std::unique_ptr<const Node>>& documents,
       said_[role].add(said_in_sweep(*document, role), SaidOfFormats::Points::same);
     }
   }
-  if (kind == Documents::of_sweep && tasks.trains && !tasks.serves) return;
+  if (kind == Documents::of_sweep && tasks.trains) {
+    // Points that train may leave formats out that others state: then nothing is brought, as where all points train.
+    if (!tasks.serves || said_.find("")->second.somewhere) return;
+  }
   const bool written = each_writer(said_, brought_, [&](const CompanionWriter& writer, Pass pass) {
     for (auto& document : documents) {
       Node with = *document;
