@@ -42,12 +42,9 @@ TEST(InertAxes, WhatOneReplicaCannotShareOut) {
   EXPECT_FALSE(inert("tiny, parallel: {cp: 2}", zero));
   EXPECT_FALSE(inert("tiny, parallel: {pp: 2}, train: {schedule: dualpipe}", zero));
   const std::string mixture = "{from: tiny, moe: {experts: 8}}";
-  const std::string shared = "{from: tiny, moe: {experts: 8, shared_intermediate: 64}}";
   const std::string apart = ", parallel: {ep: 2, dp: 2}";
   EXPECT_TRUE(inert(mixture, skew));
   EXPECT_FALSE(inert(mixture + apart, skew));
-  EXPECT_TRUE(inert(mixture + apart, "train.expert_overlap: [false, true]"));
-  EXPECT_FALSE(inert(shared + apart, "train.expert_overlap: [false, true]"));
 }
 
 // Samples are made by the main deployment's engine where the role does not state another.
@@ -59,8 +56,7 @@ TEST(InertAxes, AnEngineThatMakesSamplesCounts) {
   const std::string alone = "train: {rollout: {prompts: 8}}";
   for (const std::string& samples : {alone, alone + ", rollout: {parallel: {dp: 1}}"}) {
     for (const char* text : {"serving.max_num_seqs: [8, 64]", "serving.sampling: [greedy, sorted]",
-                             "serving.memory_utilization: [0.5, 0.9]",
-                             "serving.all_reduce: [custom, nccl]", "quant.kv: [bf16, fp8]"}) {
+                             "serving.memory_utilization: [0.5, 0.9]", "quant.kv: [bf16, fp8]"}) {
       EXPECT_FALSE(inert(samples, text)) << samples << text;
       EXPECT_TRUE(inert("parallel: {dp: 2}", text)) << text;
     }
