@@ -18,8 +18,7 @@ bool names_hosts(const Node& said) {
 void read_task(const Node& task, SaidOfHosts& said) {
   for (const Node& item : task.items) read_task(item, said);
   if (!task.is_scalar()) return;
-  // A formula that it is derived from may name it.
-  said.trains = said.trains || task.text.find("train") != std::string::npos;
+  said.trains = said.trains || task.text == "train" || task.text == "rl";
   said.serves = said.serves || task.text != "train";
 }
 

@@ -199,7 +199,7 @@ std::string mistakes(const char* text) {
 TEST(HfConfigMistakes, UnknownArchitectureListsTheKnown) {
   const std::string text = mistakes("{\n  \"architectures\": [\"RwkvForCausalLM\"]\n}\n");
   EXPECT_EQ(text.rfind("m/config.json:2:21: error: unknown architecture 'RwkvForCausalLM'\n"
-                       "  hint: known ones: ArceeForCausalLM, BambaForCausalLM, ",
+                       "  hint: known ones: ApertusForCausalLM, ArceeForCausalLM, ",
                        0),
             0U)
       << text;

@@ -160,13 +160,10 @@ TEST_F(PublishedFormatsTest, OfPointsThatTrainAreWideAndOfNoOthers) {
                                "  - model: [gpt-oss-20b, llama-3.1-8b]\n"),
             (Names{experts_, wide_, wide_, wide_}));
   EXPECT_EQ(
-      formats_of(start + "model: deepseek-v3}\naxes:\n"
+      formats_of(start + "task: step, model: deepseek-v3}\naxes:\n"
                          "  - concat: [{name: a, base: {task: train}, axes: [step.batch: [1]]},"
                          " {name: b, axes: [step.batch: [1]]}]\n"),
       (Names{wide_, blocks_}));
-  EXPECT_EQ(formats_of(start + "model: deepseek-v3}\naxes: [step.batch: [1, 2]]\n"
-                               "derive: {task: \"step.batch > 1 ? 'train' : 'step'\"}\n"),
-            (Names{blocks_, wide_}));
   EXPECT_EQ(formats_of(start + "step.batch: 1}\naxes:\n"
                                "  - model: [deepseek-v3, llama-3.1-8b]\n"
                                "  - task: [step, train]\n"),
