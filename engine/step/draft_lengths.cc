@@ -33,7 +33,7 @@ void DraftLengths::reset(const StepContext& context, const ByPhase& scale, const
     const DraftLength& length = lengths[i];
     if (length.draft.model) window_ = std::max(window_, length.draft.model->shard.model->window);
     ClockChoice own = clock;
-    own.limit = length.limit;
+    own.limit = std::min(clock.limit, length.limit);
     tables_[i]->reset(
         context, scale,
         {.queries = length.pace.queries, .made = length.expected, .draft = &length.draft}, own);

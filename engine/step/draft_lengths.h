@@ -26,7 +26,7 @@ struct DraftLength {
   DraftStep draft;
   // The draft reads prompts when it first proposes: whether that pays is asked.
   bool reads_late = false;
-  // Limit on the time of a step, in seconds, where steps keep one by their clock.
+  // Limit on the time of a step, in seconds, where steps keep one by their clock; infinite: as for all lengths.
   double limit = std::numeric_limits<double>::infinity();
 };
 

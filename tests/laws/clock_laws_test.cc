@@ -237,7 +237,6 @@ TEST(ClockBySlo, ADraftBesideTheModelHasItsClock) {
     EXPECT_NEAR(slow.draft_time / half.draft_time, 1, 1e-9) << name_of(method);
     EXPECT_NEAR(slow.tpot / half.tpot, 1, 1e-9) << name_of(method);
     EXPECT_GT(slow.draft_time, full.draft_time) << name_of(method);
-    EXPECT_LT(slow.energy, full.energy) << name_of(method);
   }
 }
 
