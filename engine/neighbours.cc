@@ -158,7 +158,7 @@ OneOfTwo only_compared(DeploymentRole role, const Scenario& scenario) {
   return {.role = role, .scenario = scenario, .compared = true};
 }
 
-// Utilisations are of all of the devices, whatever part of them a model has; those who only read for it have theirs to themselves.
+// Utilisations are of the whole devices, whatever part of them a model has. Devices that only read prompts for it are not shared.
 void report_use_of_all(const Side& side, Metrics& metrics) {
   const bool read = side.part.task == Task::serve && side.part.prefill.present;
   const auto share = [&](auto could) {

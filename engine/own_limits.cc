@@ -69,7 +69,7 @@ StepLimits own_limits(const Device& device) {
 
 // ServerArgs._handle_gpu_memory_settings and _handle_data_parallelism in python/sglang/srt/server_args.py (2025). What it leaves besides
 // where attention is data-parallel (3 MB and more for each sequence of a graph and each replica) is not counted: over many replicas that
-// would be all of the memory, and whoever serves so states the share.
+// would be all of the memory, and such a deployment has to state its share.
 SglangLimits sglang_limits(const Device& device, const Parallelism& parallel) {
   const double all = device.memory_capacity.value / 0x1p20;
   const auto found = std::ranges::find_if(

@@ -83,7 +83,7 @@ class KvTier {
     std::int32_t late_users = 0;
     std::int32_t loads = 0;  // under way
   };
-  // Gives up what is too much, and what nobody loads.
+  // Gives up what is too much, but nothing that is being loaded.
   void give_up_oldest();
   std::int32_t add(std::uint64_t key);
   void use(std::int32_t index);

@@ -37,7 +37,7 @@ class DraftTable {
 
   // Adds rows of everything counted, and what it would save.
   void report(Breakdown& rows, Savings& saved);
-  // Of all proposals counted; and of all prompts that it read.
+  // Seconds of all proposals counted, and of all prompts that the draft read.
   double seconds() const { return seconds_; }
   double reading() const { return reading_; }
 

@@ -73,7 +73,7 @@ MeanLengths lengths_of_all(const DrawnLoad& from) {
   return {sum.prompt / double(draws), sum.output / double(draws)};
 }
 
-// Likewise, each as often as it has output tokens.
+// The same, where each request counts as often as it has output tokens.
 MeanLengths lengths_by_output(const DrawnLoad& from) {
   const Lengths& lengths = from.load.lengths;
   if (as_stated(lengths)) {

@@ -82,7 +82,7 @@ struct DrawnLoad {
 
 // For estimates: exact where the distribution is, else over the first few hundred requests.
 MeanLengths mean_lengths(const DrawnLoad& drawn);
-// Of those that are inside at a moment, where the time that a request stays is in proportion to its output.
+// Mean lengths of the requests inside at a moment, where a request stays for a time in proportion to its output.
 MeanLengths lengths_inside(const DrawnLoad& drawn);
 
 // Makes requests one at a time, in the order of their arrival; memory follows the sessions and

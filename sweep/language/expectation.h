@@ -28,7 +28,7 @@ struct Expectation {
 // A list of maps: {of: tpot_s, at: 0, over: 1, within: [1.2, 2], why: ...}; `above` and `below` state one end.
 std::vector<Expectation> read_expectations(const Node& list, Reading& reading);
 
-// Refuses positions that a sweep of so many does not have.
+// Refuses positions that a sweep with that number of points does not have.
 void check_positions(const std::vector<Expectation>& expectations, std::uint64_t positions,
                      Reading& reading);
 

@@ -20,7 +20,7 @@ class ReadFiles {
     std::uintmax_t bytes = 0;
     std::filesystem::file_time_type written;
     bool exists = false;
-    // Written so long before it was read that whoever writes it again gives it another time.
+    // Written so long before it was read that writing it once more gives it another time.
     bool settled = false;
   };
   static Stamp stamp_of(const std::string& file);

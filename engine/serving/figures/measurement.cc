@@ -10,7 +10,7 @@ constexpr std::int64_t kFirstLength = 1000;  // requests
 // Requests that a closed loop makes at most while it waits for its fleet: all of them are kept until they are summed up.
 constexpr std::int64_t kMostInALoop = kFirstLength << (kMostLengths + kMoreLengths - 1);
 constexpr std::int64_t kSnapshots = 40;
-// Of a run of which a stated part is measured, however small that is.
+// Snapshots of a run of which a stated part is measured, so that even a small part has some.
 constexpr std::int64_t kSnapshotsForAPart = 1000;
 
 // Later turns of sessions are missing until the first sessions are through: pauses are drawn, and twice their mean has most of them.

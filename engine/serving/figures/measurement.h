@@ -42,7 +42,7 @@ struct RunPlan {
   }
 };
 constexpr int kMostLengths = 7;  // 1,000 to 64,000 requests
-// Of a closed loop that waits for its fleet to settle: how many requests come until then follows from how fast they are answered.
+// For a closed loop that waits for its fleet to settle: how many requests come until then depends on how fast they are answered.
 constexpr int kMoreLengths = 4;
 // `fleet`: seconds that a fleet takes to follow its load.
 RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace, double fleet = 0);

@@ -31,7 +31,7 @@ std::size_t lighter_of_two(const RouterView& view, std::span<const std::int32_t>
 
 // The replica that a session or an adapter belongs to. Random numbers of its own name one replica after the other, and the first of these
 // that takes requests has it. So it stays where it is while others come and go, and those of a replica that fails are spread over the
-// rest. Where hardly any replica takes requests, one of these is drawn after so many names.
+// rest. Where hardly any replica takes requests, so that 256 names were in vain, one of those that do is drawn.
 std::size_t home_of(const RouterView& view, std::int64_t key, std::uint32_t lane) {
   constexpr std::uint32_t names = 256, lanes = 4;
   const std::size_t count = view.replicas.size();

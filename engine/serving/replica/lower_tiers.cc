@@ -106,7 +106,7 @@ void LowerTiers::end_load(std::int32_t slot) {
   });
 }
 
-// Whoever waited for them is gone.
+// Forgets all loads that are under way, because the requests that waited for them are gone.
 void LowerTiers::end_loads() {
   for (const UnderWay& one : under_way_) tiers_[one.tier]->end_load(one.place);
   under_way_.clear();

@@ -40,7 +40,7 @@ void Replica::ask_for_room(std::int32_t slot, double now) {
   stop_lanes(now);
 }
 
-// Where nobody is inside the next one has what there is: nobody else would make room for it.
+// Blocks that the next sequence has to leave free. Where no sequence is inside it may take all, since none would make room for it.
 std::int64_t Replica::reserved_for_decodes() const {
   const ServingSettings& settings = *state_.common->settings;
   const std::int64_t inside = state_.running + state_.parked;

@@ -215,8 +215,8 @@ void report_latency(const Scenario& scenario, const RetrievalPart& passages,
   metrics.tpot_high = (later.high - told.high) / tokens;
 }
 
-// Batches at the same time: as many as the pipeline that answers has, but no more than those who read prompts for it, and those
-// who choose passages, keep up with.
+// Batches at the same time: as many as the pipeline that answers has, but no more than the deployments keep up with that read prompts
+// and rank passages for it.
 double requests_in_flight(const TaskPoint& point, const RetrievalPart& passages,
                           const PromptPart& prompt, const AnswerPart& answer, Seconds total) {
   const Scenario& scenario = point.scenario;

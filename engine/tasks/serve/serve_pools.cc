@@ -78,8 +78,8 @@ double made_in_a_step(const Draft* draft, RequestClass which, std::int64_t depth
   return double(later) / double(expected_pace(expected, depth).steps_for(0, later));
 }
 
-// The tightest limit on the time of a step, by gaps between steps and by the time per token, of all or of a class: any batch may
-// have somebody of it. A step of a sequence makes several tokens where so many positions are proposed.
+// The tightest limit on the time of a step, by gaps between steps and by the time per token, for all requests or for a class, since any
+// batch may have a request of that class. A step makes several tokens of a sequence where `depth` positions are proposed.
 double step_limit(const Scenario& scenario, const TypicalRequest& typical, const Draft* draft,
                   std::int64_t depth) {
   const Slo slo = tighter_of(scenario.slo, scenario.capacity.slo);

@@ -32,7 +32,7 @@ TypicalRequest typical_request(const DrawnLoad& drawn) {
   const Trace* trace = drawn.trace;
   if (load_problem(load, trace)) return {};
   if (load.arrivals == ArrivalKind::trace) {
-    // All that are replayed: every so many rows could be all those of one kind.
+    // All rows that are replayed, since every n-th of them could be all those of one kind.
     const auto rows = std::ptrdiff_t(total_requests(load, trace));
     const auto mean = [rows](const std::vector<std::int32_t>& tokens) {
       return std::accumulate(tokens.begin(), tokens.begin() + rows, 0.0) / double(rows);
@@ -66,7 +66,7 @@ std::int64_t clients_that_fill(const DrawnLoad& drawn, const PoolSetup& pool) {
   const double shared = pool.settings.prefix_caching
                             ? std::min(double(load.shared_prefix), mean_lengths(drawn).prompt - 1)
                             : 0;
-  // Clients of a replica have so many system prompts, each of which is there once.
+  // The number of different system prompts that the clients of a replica have, each of which is in the cache once.
   const auto filled = [&](double clients) {
     const double different = groups * (1 - std::pow(1 - 1 / groups, clients / replicas));
     return clients * (held - shared) + replicas * different * shared;
