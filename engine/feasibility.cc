@@ -8,6 +8,7 @@
 
 #include "engine/comm/links_needed.h"
 #include "engine/kernels/gemm.h"
+#include "engine/kernels/power.h"
 #include "engine/model/model_ops.h"
 
 namespace engine {
@@ -30,6 +31,15 @@ std::string other_formats(const Device& device, const Quantization& quant) {
                   : fmt::format("; quant: {{weights: {0}, activations: {0}}} runs", name_of(wide));
   }
   return "";
+}
+
+// Memory and processors are parts of a board that is on: what it draws at rest it always draws.
+Problem power_problem(const Device& device) {
+  if (!states_power(device) || device.power_limit > device.idle_power) return std::nullopt;
+  return Refusal{ReasonClass::power,
+                 fmt::format("device.power_limit ({:g} W) leaves nothing for work: the device draws "
+                             "{:g} W at rest (device.idle_power)",
+                             device.power_limit.value, device.idle_power.value)};
 }
 
 Problem grid_problem(const SystolicArray& array) {
@@ -74,6 +84,7 @@ std::optional<Refusal> feasibility_problem(const Deployment& deployment, const F
   if (auto problem = split_problem(deployment)) return problem;
   if (auto problem = arithmetic_problem(deployment.device, deployment.quant)) return problem;
   if (auto problem = grid_problem(deployment.device.array)) return problem;
+  if (auto problem = power_problem(deployment.device)) return problem;
   if (auto problem = cluster_problem(devices_of(deployment, copies), fabric)) return problem;
   return links_problem(deployment.parallel, fabric);
 }

@@ -39,6 +39,16 @@ std::optional<Refusal> neighbour_problem(const Scenario& scenario) {
   if (drafts_apart(scenario)) {
     return unsupported("a draft on other devices than the two models share is not modelled");
   }
+  if (divides_multiprocessors(scenario.sharing.mode) && scenario.device.multiprocessors < 2) {
+    return Refusal{
+        ReasonClass::divisibility,
+        fmt::format("sharing.mode {} gives each model multiprocessors of its own, and the device {}; "
+                    "time_slices and streams need none",
+                    name_of(scenario.sharing.mode),
+                    scenario.device.multiprocessors == 1
+                        ? "has only one (device.multiprocessors)"
+                        : "does not say how many it has (device.multiprocessors)")};
+  }
   if (scenario.sharing.swap && scenario.sharing.mode != SharingMode::time_slices) {
     return unsupported(
         fmt::format("sharing.swap needs models that take turns (sharing.mode: time_slices); under "
@@ -88,10 +98,16 @@ void set_device(Scenario& alone, const Device& device) {
   if (alone.draft.present) alone.draft.deployment.device = device;
 }
 
-void give_part(Scenario& alone, const SharingSettings& sharing, double share, double memory) {
-  Device device = part_of(alone.device, share, sharing.mode);
+// What one of the two has of the devices.
+struct Share {
+  double share, memory;
+  std::int64_t multiprocessors;
+};
+
+void give_part(Scenario& alone, const SharingSettings& sharing, const Share& mine) {
+  Device device = part_of(alone.device, mine.share, mine.multiprocessors, sharing.mode);
   if (sharing.mode != SharingMode::mig && !sharing.swap) {
-    device.memory_capacity = device.memory_capacity * memory;
+    device.memory_capacity = device.memory_capacity * mine.memory;
   }
   set_device(alone, device);
 }
@@ -365,8 +381,10 @@ void evaluate_neighbours(const Scenario& scenario, const MessageLine& from_host,
   Side other{.role = DeploymentRole::neighbour,
              .whole = as_neighbour(scenario),
              .part = as_neighbour(scenario)};
-  give_part(main.part, sharing, sharing.share, sharing.memory);
-  give_part(other.part, sharing, 1 - sharing.share, 1 - sharing.memory);
+  const std::int64_t own = multiprocessors_in(scenario.device, sharing.share);
+  give_part(main.part, sharing, {sharing.share, sharing.memory, own});
+  give_part(other.part, sharing,
+            {1 - sharing.share, 1 - sharing.memory, scenario.device.multiprocessors - own});
   if (!ready(main, sharing.mode, evaluate, outcome)) return;
   if (!ready(other, sharing.mode, evaluate, outcome)) return;
   Seconds change = sharing.switch_time * 2, swap{kNoValue};

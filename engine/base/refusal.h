@@ -15,6 +15,7 @@ enum class ReasonClass : std::uint8_t {
   memory,        // the model or its KV cache does not fit
   links,         // devices that must talk have no link
   divisibility,  // the model cannot be split over the devices like this
+  power,         // the device may draw no more than it does at rest
   format,        // the device has no arithmetic in the number format
   context,       // sequences longer than the model is made for, or that contradict each other
   cluster,       // more devices than the cluster has
@@ -26,9 +27,10 @@ enum class ReasonClass : std::uint8_t {
   figures,       // a figure came out infinite, negative or undefined
   error,         // the evaluation ended in an error
 };
-constexpr std::array<std::string_view, 14> enum_names(ReasonClass) {
-  return {"none", "memory", "links",       "divisibility", "format", "context", "cluster",
-          "load", "slo",    "calibration", "unsupported",  "budget", "figures", "error"};
+constexpr std::array<std::string_view, 15> enum_names(ReasonClass) {
+  return {"none",   "memory",  "links",   "divisibility", "power",
+          "format", "context", "cluster", "load",         "slo",
+          "calibration", "unsupported", "budget", "figures", "error"};
 }
 
 struct Refusal {

@@ -40,6 +40,7 @@ bool begins_with(std::string_view name, std::string_view beginning) {
 }  // namespace
 
 ParameterSet choose_set(const Device& device) {
+  if (device.multiprocessors == 0) return ParameterSet::none;
   std::string_view name = device.architecture;
   // Every kernel asks; nearly all names are written as they are here.
   for (const Generation& generation : kGenerations) {

@@ -34,6 +34,7 @@ constexpr std::size_t kParameterSets = enum_names(ParameterSet{}).size();
 // - the rest of NVIDIA's line (Ampere RTX, Ada, Blackwell RTX, Turing, Volta, Pascal): synchronous;
 // - AMD's CDNA 3 and later: cdna, which has products and experts, and pooled for the rest;
 // - few large processors (TPU, Gaudi, NeuronCore, or what calls itself systolic): none, so that the roofline speaks;
+// - a device whose multiprocessors nobody stated: none, since fitted forms spread work over them;
 // - anything else is taken for many small processors, as older ones of AMD: pooled.
 // A beginning of that name counts, in large or small letters, with or without NVIDIA before it.
 // Neither the name of a device nor any of its numbers: a sweep may turn one into another, and a number that crossed a

@@ -26,7 +26,7 @@ FlopsPerSecond rated_peak(const MatrixPeaks& peak, Dtype dtype) {
 }  // namespace
 
 FlopsPerSecond matrix_peak(const Device& device, Dtype dtype) {
-  const double size = device.rated_multiprocessors > 0
+  const double size = device.rated_multiprocessors > 0 && device.multiprocessors > 0
                           ? double(device.multiprocessors) / double(device.rated_multiprocessors)
                           : 1;
   return rated_peak(device.peak, dtype) * (size * device.on_chip_scale());

@@ -1,6 +1,7 @@
 // What one accelerator can do, as its datasheet says and as a sweep may vary it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -45,7 +46,7 @@ struct Device {
   std::string measured_as;
   std::string vendor;
   std::string architecture;
-  std::int64_t multiprocessors = 1;
+  std::int64_t multiprocessors = 0;  // 0: not known
   Hertz clock{1e9};
   std::int64_t rated_multiprocessors = 0;
   Hertz rated_clock{0};
@@ -87,14 +88,17 @@ struct Device {
         "NeuronCore, systolic (roofline only); any other: by all GPUs' together",
         any_value);
     visit("multiprocessors", self.multiprocessors,
-          "streaming multiprocessors, compute units or cores", at_least(1).faster());
+          "streaming multiprocessors, compute units or cores; unknown: kernels are bounds "
+          "(roofline), since how work spreads over them cannot be told",
+          non_negative_or("unknown").faster());
     visit(
         "clock", self.clock,
         "clock the device runs at; peaks and L2 bandwidth scale with it, and in served steps what "
         "the processor draws above idle_power",
         positive.faster());
     visit("rated_multiprocessors", self.rated_multiprocessors,
-          "multiprocessors the peaks were stated for; 0: those of the device's file",
+          "multiprocessors the peaks were stated for; 0: those of the device's file or, where that states none, "
+          "any number",
           non_negative.slower());
     visit("rated_clock", self.rated_clock,
           "clock the peaks were stated for; 0: that of the device's file", non_negative.slower());
@@ -148,6 +152,9 @@ struct Device {
     if (rated_multiprocessors == 0) rated_multiprocessors = multiprocessors;
     if (rated_clock.value == 0) rated_clock = clock;
   }
+
+  // Parts that take tiles of work side by side: one where nobody says how many there are, so that no work waits for a turn.
+  double processors() const { return double(std::max<std::int64_t>(1, multiprocessors)); }
 
   // How much faster or slower the on-chip parts run than the datasheet's figures.
   double on_chip_scale() const { return rated_clock.value > 0 ? clock / rated_clock : 1; }

@@ -35,6 +35,7 @@ struct HostSettings {
   std::string name = "default";
   HostMode mode = HostMode::graph;
   Seconds launch_cost{10e-6};
+  Seconds eager_launch_cost{0};
   Seconds graph_launch{10e-6};
   Seconds kernel_gap{1e-6};
   Seconds layer_cost{0};
@@ -55,6 +56,10 @@ struct HostSettings {
     visit("name", self.name, "name of the host profile", a_label);
     visit("mode", self.mode, "how kernels reach the device", any_value);
     visit("launch_cost", self.launch_cost, "host time to launch one kernel eagerly",
+          non_negative.slower());
+    visit("eager_launch_cost", self.eager_launch_cost,
+          "mode eager: host time to launch one kernel from an engine's own Python code, where that is "
+          "more than launch_cost, which is for what a compiler made of it",
           non_negative.slower());
     visit("graph_launch", self.graph_launch, "host time to replay one graph",
           non_negative.slower());

@@ -27,9 +27,16 @@ std::int64_t listed_batch(std::int64_t batch, std::string_view sizes) {
   return best;
 }
 
+// Engines that capture graphs compile their models as well, and launch what no graph has from there. Told not to, they go through
+// the model's own code.
+Seconds one_launch(const HostSettings& host) {
+  return host.mode == HostMode::eager ? std::max(host.launch_cost, host.eager_launch_cost)
+                                      : host.launch_cost;
+}
+
 // Until the last kernel of a step is launched, where kernels are launched one by one.
 Seconds launching_time(const StepWork& step, const HostSettings& host) {
-  return host.launch_cost * step.launches + host.layer_cost * step.layers;
+  return one_launch(host) * step.launches + host.layer_cost * step.layers;
 }
 
 // The number by which captured graphs are chosen: sequences or tokens.
@@ -76,7 +83,7 @@ HostTime host_time(Seconds device_time, const StepWork& step, LaunchMode mode,
   } else {
     // The device cannot run ahead of the launches; the first one is never hidden.
     const Seconds launching = launching_time(step, host);
-    time.launch = host.launch_cost + std::max(Seconds{0}, launching - device_time - time.gap);
+    time.launch = one_launch(host) + std::max(Seconds{0}, launching - device_time - time.gap);
   }
   const Seconds work = host.step_overhead + host.step_per_sequence * double(step.sequences);
   const Seconds busy = device_time + time.gap + time.launch;
@@ -91,8 +98,8 @@ HostLine host_line(const StepWork& work, LaunchMode mode, const HostSettings& ho
   if (mode == LaunchMode::replay) {
     line.added = line.gap + host.graph_launch;
   } else {
-    line.added = line.gap + host.launch_cost;
-    line.least = host.launch_cost + launching_time(work, host);
+    line.added = line.gap + one_launch(host);
+    line.least = one_launch(host) + launching_time(work, host);
   }
   const Seconds between = host.step_overhead + host.step_per_sequence * double(work.sequences);
   if (host.asynchronous) {

@@ -29,7 +29,7 @@ double cycles_of(const GridProduct& product, const Device& device) {
   const double passing = weights_stay ? product.m : product.k;
   const double rows = double(array.rows), columns = double(array.columns);
   const double fills = product.groups * whole_up(along_rows / rows) * whole_up(product.n / columns);
-  const double turns = whole_up(fills / double(device.multiprocessors));
+  const double turns = whole_up(fills / device.processors());
   return turns * (2 * rows + columns + passing - 2);
 }
 

@@ -210,7 +210,7 @@ KernelTime forward_prefill_time(const AttentionPrefill& op, const Device& device
   constexpr double tile = 128;  // query rows of one thread block
   const double rows = op.tokens / double(op.sequences);
   const double blocks = heads * double(op.sequences) * whole_up(rows / tile);
-  const double multiprocessors = double(device.multiprocessors);
+  const double multiprocessors = device.processors();
   // Each block does a full tile of rows over the mean number of keys a row sees; blocks run in
   // whole waves.
   const double keys_per_row = op.pairs / op.tokens;

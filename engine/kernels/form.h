@@ -25,9 +25,10 @@ struct DeviceRates {
 inline DeviceRates device_rates(const Device& device) {
   // The fits count a MiB of cache as a million bytes.
   constexpr double mib_per_mb = 1.048576;
-  return {.processors = double(device.multiprocessors),
-          .rated_processors = double(device.rated_multiprocessors > 0 ? device.rated_multiprocessors
-                                                                      : device.multiprocessors),
+  return {.processors = device.processors(),
+          .rated_processors = device.rated_multiprocessors > 0
+                                  ? double(device.rated_multiprocessors)
+                                  : device.processors(),
           .clock = device.clock.value / 1e9,
           .bandwidth = device.memory_bandwidth.value / 1e6,
           .cache = std::max(1.0, device.l2_capacity.value / mib_per_mb),

@@ -130,7 +130,7 @@ KernelTime moe_roofline(const Moe& op, const Device& device) {
   const TrafficTime traffic = traffic_time(device, weights, activations);
   const FlopsPerSecond peak =
       matrix_peak(device, compute_dtype(device, op.weights, op.activations));
-  const double rows = copies / touched, processors = double(device.multiprocessors);
+  const double rows = copies / touched, processors = device.processors();
   const double up = (matrices(op) - 1) * inner;
   const double occupied = occupied_flops(rows, up, hidden, touched, processors) +
                           occupied_flops(rows, hidden, inner, touched, processors);

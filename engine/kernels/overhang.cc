@@ -26,7 +26,7 @@ Seconds overhang_time(const AttentionDecode& op, const Device& device) {
   const double numbers = double(op.values_in_keys ? op.key_dim : op.key_dim + op.value_dim);
   const double tiles = whole_up(double(op.heads) / double(op.kv_heads) / 64);
   const double blocks = double(op.sequences * op.kv_heads) * tiles;
-  if (blocks < enough * double(device.multiprocessors)) return Seconds{0};
+  if (blocks < enough * device.processors()) return Seconds{0};
   // Heads come one after the other: the longest sequence of the last one begins, on average, when
   // half of that head's keys are still to be read.
   const Seconds key = key_time(numbers, device);

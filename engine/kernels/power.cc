@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "engine/kernels/attention.h"
 #include "engine/kernels/gemm.h"
+#include "engine/kernels/traffic.h"
 
 namespace engine {
 namespace {
@@ -72,16 +74,41 @@ FullClock at_full_clock(const KernelTime& kernel, const Op& op, const Device& de
 }
 
 // At 1/s of the clock arithmetic takes s times as long, and all but memory draws 1/s of the energy: power goes as the square of
-// the clock, which is the default of `serving.clock.power_exponent`. The limit times arithmetic s + other + at_rest is what is
-// drawn: a quadratic equation in s. More of any part takes longer all in all, so that no faster device is slower by it.
-double clock_slowdown(const ClockedWork& work, const Device& device) {
-  if (!states_power(device) || work.arithmetic.value <= 0) return 1;
-  const Joules fixed = work.memory + device.idle_power * work.at_rest;
-  const double a = (device.power_limit * work.arithmetic).value;
-  const double b = (device.power_limit * (work.other + work.at_rest) - fixed).value;
-  const double c = (work.energy - work.memory).value;
+// the clock, which is the default of `serving.clock.power_exponent`. `power` times growing s + other is then what is drawn:
+// fixed + falling / s, a quadratic equation in s. Infinity: no clock is low enough.
+double quadratic_slowdown(Seconds growing, Seconds other, Joules fixed, Joules falling,
+                          Watts power) {
+  const double a = (power * growing).value;
+  const double b = (power * other - fixed).value;
+  const double c = falling.value;
   if (a + b >= c) return 1;
+  if (a <= 0) return b > 0 ? c / b : std::numeric_limits<double>::infinity();
   return (std::sqrt(b * b + 4 * a * c) - b) / (2 * a);
+}
+
+// Work takes longer by its arithmetic or, at clocks at which the cache delivers no more than memory does, by all its traffic:
+// whichever is longer at a clock.
+double slowdown_of(const ClockedWork& work, Seconds at_rest, Joules fixed, Joules falling,
+                   Watts power) {
+  return std::min(
+      quadratic_slowdown(work.arithmetic, work.other + at_rest, fixed, falling, power),
+      quadratic_slowdown(work.on_chip, at_rest, fixed, falling, power));
+}
+
+// More of any part takes longer all in all, so that no faster device is slower by it. What a board draws at rest goes on at any clock:
+// near that nothing is left for work. It is part of what busy multiprocessors draw, and where limits are as usual the fit to
+// sustained loads has it in what falls with the clock; so it counts against the powers as stated, which are less than at the full clock.
+double clock_slowdown(const ClockedWork& work, const Device& device) {
+  if (!states_power(device)) return 1;
+  const Joules falling = work.energy - work.memory;
+  const Joules resting = device.idle_power * work.at_rest;
+  const double fitted =
+      slowdown_of(work, work.at_rest, work.memory + resting, falling, device.power_limit);
+  const Watts above_rest = device.power_limit - device.idle_power;
+  if (above_rest.value <= 0) return fitted;
+  const Joules for_work = std::max(
+      Joules{0}, falling / kAtFullClock - device.idle_power * (work.arithmetic + work.other));
+  return std::max(fitted, slowdown_of(work, work.at_rest, work.memory, for_work, above_rest));
 }
 
 Joules at_clock(double scale, Joules by_processor, Seconds time, const Device& device) {
@@ -90,43 +117,84 @@ Joules at_clock(double scale, Joules by_processor, Seconds time, const Device& d
   return at_rest + (by_processor - at_rest) * scale;
 }
 
+Seconds on_chip_time(Bytes bytes, const Device& device) { return bytes / cache_rate(device); }
+
+namespace {
+
+// A kernel's work, as the limit sees it.
+struct LimitedWork {
+  Seconds arithmetic, on_chip;  // at the rated clock
+  Joules by_products;           // on top of what busy multiprocessors draw
+  Joules memory;
+};
+
+// The least time in which a board whose limit is above what it draws at rest does such work. Its clock may fall for free while it
+// waits for memory, as long as the cache still delivers what memory does; then everything takes longer. At 1/s of the clock, s times
+// `longest`, it draws 1/s of the energy for work: a quadratic equation in the time. Clocks do not matter, as the limit sets them.
+Seconds least_time_within_limit(const LimitedWork& work, Watts busy, const Device& device) {
+  const Watts at_rest = std::min(device.idle_power, busy);
+  const Watts above_rest = device.power_limit - at_rest;
+  if (above_rest.value <= 0) return Seconds{0};
+  const Seconds longest = std::max(work.arithmetic, work.on_chip);
+  const Joules for_work = (busy - at_rest) * longest + work.by_products;
+  const double m = work.memory.value;
+  const double square = m * m + 4 * (for_work * above_rest).value * longest.value;
+  return Joules{m + std::sqrt(square)} / (above_rest * 2);
+}
+
+}  // namespace
+
 // Over the limit a kernel runs at the clock at which it draws just that: the law of a pass, for one kernel. Its time grows with
 // each part of the work, so more bandwidth, peak or power never slows a kernel down. What any busy multiprocessor draws counts
-// against the limit while arithmetic runs: waiting for memory, it may clock down for free. Below the limit it does not, and draws
-// that as long as it runs. Only what is reported follows from the present clock: the limit goes by the stated powers, so that no
-// higher clock is slower.
+// against the limit while arithmetic runs: waiting for memory, it may clock down for free, down to the clock at which the cache gives
+// no more than memory (least_time_within_limit). Below the limit it does not, and draws that as long as it runs. Only what is
+// reported follows from the present clock: the limit goes by the stated powers, so that no higher clock is slower.
 Joules sustain(KernelTime& kernel, const Op& op, const Device& device) {
   if (!states_power(device)) return {};
   const FlopsPerSecond peak = matrix_peak_of(op, device);
   const Seconds traffic = std::min(kernel.bytes / device.memory_bandwidth, kernel.time);
   const Seconds arithmetic = std::min(kernel.compute, kernel.time);
-  Joules by_arithmetic = device.busy_power * arithmetic;
-  if (peak.value > 0) {
-    by_arithmetic = kAtFullClock * (by_arithmetic + device.tensor_power * (kernel.flops / peak));
-  }
+  const Joules by_products =
+      peak.value > 0 ? device.tensor_power * (kernel.flops / peak) : Joules{0};
+  Joules by_arithmetic = device.busy_power * arithmetic + by_products;
+  if (peak.value > 0) by_arithmetic = kAtFullClock * by_arithmetic;
   const Joules by_traffic = device.memory_power * traffic;
-  const auto limited_beside = [&](Joules memory) {
-    return arithmetic *
-           clock_slowdown(
-               {.arithmetic = arithmetic, .energy = by_arithmetic + memory, .memory = memory},
-               device);
+  const Watts busy = drawn_while_it_runs(op, device);
+  // At the rated clock, for which powers are stated.
+  const double clock = device.on_chip_scale();
+  const LimitedWork whole{.arithmetic = arithmetic * clock,
+                          .on_chip = std::min(on_chip_time(kernel.bytes, device), kernel.time) * clock,
+                          .by_products = by_products * clock,
+                          .memory = by_traffic};
+  const auto limited_to = [&](const LimitedWork& work) {
+    Seconds fitted;
+    if (peak.value > 0) {
+      fitted = arithmetic * quadratic_slowdown(arithmetic, {}, work.memory, by_arithmetic,
+                                               device.power_limit);
+    }
+    return std::max(work.arithmetic.value > 0 ? fitted : Seconds{0},
+                    least_time_within_limit(work, busy, device));
   };
-  const Seconds limited = limited_beside(by_traffic);
-  if (peak.value <= 0 || limited <= kernel.time) {
-    const Joules waiting = drawn_while_it_runs(op, device) * (kernel.time - arithmetic);
-    const Joules drawn =
-        at_clock(device.on_chip_scale(), by_arithmetic + waiting, kernel.time, device);
+  const Seconds limited = limited_to(whole);
+  if (limited <= kernel.time) {
+    const Joules waiting = busy * (kernel.time - arithmetic);
+    const Joules drawn = at_clock(clock, by_arithmetic + waiting, kernel.time, device);
     return std::min(drawn + by_traffic, device.power_limit * kernel.time);
   }
   // Without one kind of work its energy is saved, too; parts that draw nothing save nothing any more.
   const Seconds burst = kernel.time;
   const Savings in_burst = kernel.saved;
+  LimitedWork no_arithmetic = whole, no_traffic = whole;
+  no_arithmetic.arithmetic = {};
+  no_arithmetic.by_products = {};
+  no_traffic.on_chip = {};
+  no_traffic.memory = {};
   kernel.time = limited;
   kernel.saved = {};
   kernel.saved[Bound::compute] =
-      limited - std::max(burst - in_burst[Bound::compute], by_traffic / device.power_limit);
+      limited - std::max(burst - in_burst[Bound::compute], limited_to(no_arithmetic));
   kernel.saved[Bound::memory] =
-      limited - std::max(burst - in_burst[Bound::memory], limited_beside({}));
+      limited - std::max(burst - in_burst[Bound::memory], limited_to(no_traffic));
   return device.power_limit * limited;
 }
 

@@ -22,6 +22,9 @@ FullClock at_full_clock(const KernelTime& kernel, const Op& op, const Device& de
 // What of that goes to memory, whatever the clock.
 Joules drawn_by_memory(Bytes bytes, const Device& device);
 
+// What traffic takes at least at the present clock, which the cache has: memory has a clock of its own.
+Seconds on_chip_time(Bytes bytes, const Device& device);
+
 // Peak of the matrix units in the format that an op computes in; 0: it does not use them.
 FlopsPerSecond matrix_peak_of(const Op& op, const Device& device);
 
@@ -32,8 +35,9 @@ struct ClockedWork {
   Seconds at_rest;  // the device waits
   Joules energy;    // of the kernels, at the full clock
   Joules memory;    // of that: by memory
+  Seconds on_chip;  // that the kernels take at least: each its arithmetic, or its traffic through the cache
 };
-// How many times longer arithmetic takes at the clock at which all of it together draws no more than the limit; 1: the full one.
+// How many times longer arithmetic, and the least time on the chip, take at the clock at which all of it together draws no more than the limit; 1: the full one.
 double clock_slowdown(const ClockedWork& work, const Device& device);
 
 // Whether a device says what its kernels draw.

@@ -15,7 +15,6 @@ namespace {
 
 // What of a deployment counts only where it generates tokens.
 constexpr std::string_view kOfAnswers[] = {
-    "rerank.host.mode",
     "rerank.host.graph_launch",
     "rerank.host.largest_graph",
     "rerank.host.captured_sizes",
@@ -33,6 +32,9 @@ std::vector<LeafUse> retrieval_uses() {
   std::vector<LeafUse> uses{of_task("retrieval", "task is request", {"request"}),
                             of_task("rerank", "task is request", {"request"}),
                             {"rerank", kStore, {above("retrieval.vectors", 0)}}};
+  uses.push_back({"rerank.host.mode",
+                  "rerank.host.eager_launch_cost is above 0",
+                  {above("rerank.host.eager_launch_cost", 0)}});
   for (const Leaf& leaf : leaf_table().leaves) {
     const std::string_view path = leaf.path;
     if (path.starts_with("retrieval.") && path != "retrieval.vectors") {

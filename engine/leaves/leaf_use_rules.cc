@@ -65,6 +65,7 @@ constexpr std::string_view kNotInTraining[] = {
     "quant.kv",
     "quant.state",
     "host.mode",
+    "host.eager_launch_cost",
     "host.largest_graph",
     "host.captured_sizes",
     "host.graph_sizes",
@@ -95,6 +96,8 @@ std::vector<LeafUse> task_uses() {
       {"host.graph_launch",
        "task is not train, or train.cuda_graphs is true",
        {is("task", {"step", "request", "serve", "denoise", "classify"}), on("train.cuda_graphs")}});
+  uses.push_back(
+      {"host.eager_launch_cost", "host.mode is eager", {is("host.mode", {"eager"})}});
   for (const std::string_view path : kNotInTraining) {
     uses.push_back(
         of_task(path, "task is not train", {"step", "request", "serve", "denoise", "classify"}));
@@ -312,7 +315,7 @@ std::vector<LeafUse> role_uses() {
       {"load.image_batch", "there is an encoder", {on("encode.present")}},
   };
   for (const std::string_view path :
-       {"prefill.host.mode", "prefill.host.graph_launch", "prefill.host.largest_graph",
+       {"prefill.host.graph_launch", "prefill.host.largest_graph",
         "prefill.host.graph_sizes", "prefill.serving.attention", "prefill.serving.decode_parts",
         "prefill.serving.mixed_attention", "prefill.serving.new_token_ratio",
         "prefill.serving.stepping", "prefill.serving.prediction_error", "prefill.serving.pushes_kv",
@@ -320,6 +323,9 @@ std::vector<LeafUse> role_uses() {
         "prefill.serving.failures.answers"}) {
     uses.push_back({path, "the deployment generates tokens, which one for prompts does not", {}});
   }
+  uses.push_back({"prefill.host.mode",
+                  "prefill.host.eager_launch_cost is above 0",
+                  {above("prefill.host.eager_launch_cost", 0)}});
   uses.push_back({"prefill.host.request_latency",
                   "the deployment answers clients, which one for prompts does not",
                   {}});

@@ -77,11 +77,15 @@ Demand demand_of(std::span<const KernelRow> rows, const Device& device, FlopsPer
           .kernel = kernels > 0 ? (all - idle) / kernels : Seconds{0}};
 }
 
-Device part_of(const Device& device, double share, SharingMode mode) {
+std::int64_t multiprocessors_in(const Device& device, double share) {
+  const auto wanted = std::int64_t(std::round(share * double(device.multiprocessors)));
+  return std::max<std::int64_t>(1, std::min(wanted, device.multiprocessors - 1));
+}
+
+Device part_of(const Device& device, double share, std::int64_t multiprocessors, SharingMode mode) {
   Device part = device;
-  if (mode != SharingMode::spatial && mode != SharingMode::mig) return part;
-  const double wanted = std::round(share * double(device.multiprocessors));
-  part.multiprocessors = std::max<std::int64_t>(1, std::int64_t(wanted));
+  if (!divides_multiprocessors(mode)) return part;
+  part.multiprocessors = multiprocessors;
   if (mode == SharingMode::spatial) return part;
   part.memory_bandwidth = device.memory_bandwidth * share;
   part.memory_capacity = device.memory_capacity * share;

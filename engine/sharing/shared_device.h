@@ -2,6 +2,7 @@
 // on which pairs of model steps were measured (specs/calibration/h200-sxm/colocation.csv, tools/gpu/colocation_sweep.py).
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "engine/base/units.h"
@@ -22,8 +23,16 @@ struct Demand {
 // Of steps that consist of these rows.
 Demand demand_of(std::span<const KernelRow> rows, const Device& device, FlopsPerSecond peak);
 
-// The part of a device that one of two models has: `share` of the multiprocessors, under `mig` of everything.
-Device part_of(const Device& device, double share, SharingMode mode);
+// Whether each of two models has multiprocessors of its own, which a device with fewer than two cannot give them.
+constexpr bool divides_multiprocessors(SharingMode mode) {
+  return mode == SharingMode::spatial || mode == SharingMode::mig;
+}
+
+// The multiprocessors that a model with that share of them has; the other one has the rest.
+std::int64_t multiprocessors_in(const Device& device, double share);
+
+// The part of a device that one of two models has: `multiprocessors` of them, under `mig` also `share` of everything else.
+Device part_of(const Device& device, double share, std::int64_t multiprocessors, SharingMode mode);
 
 // One of the two: what it asks of the whole device, and how fast it is, compared with that, alone on its part.
 struct Tenant {

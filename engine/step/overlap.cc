@@ -92,7 +92,7 @@ Taken taken_of(double multiprocessors, const Device& device) {
       16;  // channels of a collective, of which each takes a multiprocessor
   const std::int64_t rated =
       device.rated_multiprocessors > 0 ? device.rated_multiprocessors : device.multiprocessors;
-  return {rated > few ? multiprocessors : 0, double(device.multiprocessors)};
+  return {rated > few ? multiprocessors : 0, device.processors()};
 }
 
 // While both run, work goes on at the pace that the multiprocessors left to it allow; what remains of it then has all of them.

@@ -9,16 +9,19 @@ namespace {
 
 void slow_work_down(double times, const Device& device, Work& work) {
   if (times <= 1 || work.time.value <= 0) return;
-  const Seconds longer = work.arithmetic * (times - 1);
+  const Seconds by_arithmetic = work.arithmetic * (times - 1);
+  const Seconds by_traffic = on_chip_time(work.bytes, device) * times - work.time;
+  const Seconds longer = std::max(by_arithmetic, by_traffic);
   const Seconds exposed = work.exposed();
   if (exposed.value > 0) {
     work.low += longer * (work.low / exposed);
     work.high += longer * (work.high / exposed);
   }
   const Joules memory = drawn_by_memory(work.bytes, device);
-  work.energy = memory + (work.energy - memory) / times;
   work.time += longer;
-  work.saved[Bound::compute] += longer;
+  work.energy = memory + std::max((work.energy - memory) / times, power_at_rest(device) * work.time);
+  work.saved[Bound::compute] += by_arithmetic;
+  work.saved[Bound::memory] += longer - by_arithmetic;
 }
 
 }  // namespace
@@ -32,6 +35,7 @@ double pass_slowdown(std::initializer_list<const DeviceTime*> parts, Seconds idl
       sum.other += std::max(Seconds{0}, work->time - work->arithmetic);
       sum.energy += work->energy;
       sum.memory += drawn_by_memory(work->bytes, device);
+      sum.on_chip += std::max(work->arithmetic, on_chip_time(work->bytes, device));
     }
     sum.at_rest += part->communication.exposed();
   }

@@ -96,10 +96,7 @@ Launches launches_of(const OpList& ops, PassWay way, const TrainSettings& train)
     if (op.name == OpName::input_norm) layers += op.calls;
     if (std::holds_alternative<Moe>(op.op)) mixtures += op.calls;
   }
-  if (way != PassWay::forward && !train.fused) {
-    launches.kernels *= kEagerBackwardLaunch;
-    launches.one_by_one *= kEagerBackwardLaunch;
-  }
+  if (way != PassWay::forward && !train.fused) launches.one_by_one *= kEagerBackwardLaunch;
   if (way == PassWay::weights) return launches;
   const double code = way == PassWay::forward ? 1 : kLayerBackward;
   launches.layers = code * ((train.cuda_graphs ? 0 : layers) + kMixture * mixtures);
