@@ -50,14 +50,15 @@ Bytes weight_bytes(const ModelShard& shard) {
   const double expert_share =
       double(shard.experts.local) / double(std::max<std::int64_t>(1, model.moe.experts)) *
       double(shard.expert_intermediate) / double(std::max<std::int64_t>(1, model.moe.intermediate));
-  const double matrices = (counts.attention + counts.dense_mlp) / tp + repeated;
+  const double mixers = counts.attention / tp + repeated;
   const double experts = model.is_moe() ? counts.experts * expert_share * filled_up(shard) : 0;
   const double share = stage_share(shard);
   // Embeddings stay in 16 bits, at the two ends of the pipeline; one stage holds both if there is
   // only one.
   const double ends = shard.parallel.pp > 1 ? std::max(counts.embedding, counts.output)
                                             : counts.embedding + counts.output;
-  return Bytes{stored_bytes(matrices * share, shard.dense.weights, shard.dense.group) +
+  return Bytes{stored_bytes(mixers * share, shard.mixers.weights, shard.mixers.group) +
+               stored_bytes(counts.dense_mlp / tp * share, shard.dense.weights, shard.dense.group) +
                stored_bytes(experts * share, shard.quant.weights, shard.quant.group) +
                2 * ends / tp + 2 * counts.norms * share};
 }

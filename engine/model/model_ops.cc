@@ -53,11 +53,16 @@ struct Builder : OpBuilder {
 
   void mixers() const {
     const double layers = double(counts.all());
+    const OpBuilder parts{shard, model, batch, counts, ops, rows, shard.mixers};
     // Inputs of the mixer and of the MLP.
-    quantize(OpName::quantize_input, layers + double(counts.mlps()), double(model.hidden));
+    const bool alike = shard.mixers == shard.dense;
+    if (!alike) parts.quantize(OpName::quantize_input, layers, double(model.hidden));
+    quantize(OpName::quantize_input, (alike ? layers : 0) + double(counts.mlps()),
+             double(model.hidden));
     for (const Mixer* mixer : kMixers) {
-      if (const std::int64_t own = mixer->layers(model, counts))
-        mixer->token_ops(*this, double(own));
+      if (const std::int64_t own = mixer->layers(model, counts)) {
+        mixer->token_ops(parts, double(own));
+      }
     }
     all_reduce(OpName::attention_reduce, layers);
   }
@@ -232,7 +237,7 @@ void layer_ops(const Builder& build) {
 void halves_ops(const Builder& build) {
   OpList half;
   const double rows = std::max(1.0, std::ceil(build.rows / 2));
-  layer_ops({{build.shard, build.model, build.batch, build.counts, half, rows}});
+  layer_ops({{build.shard, build.model, build.batch, build.counts, half, rows, build.formats}});
   for (PlannedOp op : half) {
     if (op.grows == Grows::tokens || op.grows == Grows::exchanged) {
       op.calls *= 2;
@@ -255,7 +260,7 @@ void add_adapters(const ModelShard& shard, const BatchShape& batch, OpList& ops)
 void own_token_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
                    OpList& ops) {
   const double rows = double(batch.tokens() + batch.padding);
-  const Builder build{{shard, *shard.model, batch, span.layers, ops, rows}};
+  const Builder build{{shard, *shard.model, batch, span.layers, ops, rows, shard.dense}};
   if (span.first) build.embedding();
   // One token has no two halves.
   if (shard.two_halves && span.layers.mixture > 0 && rows >= 2) {
@@ -312,7 +317,7 @@ void token_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
   const double tokens =
       double(together ? share_of(batch, shard.shared_prompts).tokens() : batch.tokens());
   const Builder build{
-      {shard, *shard.model, batch, shard.layers, ops, tokens + double(batch.padding)}};
+      {shard, *shard.model, batch, shard.layers, ops, tokens + double(batch.padding), shard.dense}};
   build.stage_transfer(double(shard.parallel.pp - 1));
 }
 

@@ -61,10 +61,10 @@ ModelShard shard_of(const ModelSpec& model, const Parallelism& parallel,
   shard.model = &model;
   shard.parallel = parallel;
   shard.quant = quant;
-  shard.dense = quant;
-  if (quant.scope == QuantScope::experts) {
-    shard.dense.weights = shard.dense.activations = Dtype::bf16;
-  }
+  Quantization wide = quant;
+  wide.weights = wide.activations = Dtype::bf16;
+  shard.dense = quant.scope == QuantScope::experts ? wide : quant;
+  shard.mixers = quant.scope == QuantScope::all ? quant : wide;
   shard.layers = layer_counts(model);
   shard.heads = model.heads / parallel.tp;
   shard.kv_heads = std::max<std::int64_t>(1, model.kv_heads / parallel.tp);

@@ -17,15 +17,16 @@ struct OpBuilder {
   const LayerCounts& counts;
   OpList& ops;
   double rows;  // tokens, padding included
+  const Quantization& formats;  // of the matrices of this part
 
   Gemm gemm(std::int64_t n, std::int64_t k) const {
     return {.m = std::int64_t(rows),
             .n = n,
             .k = k,
             .batch = 1,
-            .weights = shard.dense.weights,
-            .activations = shard.dense.activations,
-            .group = shard.dense.group};
+            .weights = formats.weights,
+            .activations = formats.activations,
+            .group = formats.group};
   }
 
   void norm(OpName name, double calls) const;

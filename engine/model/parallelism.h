@@ -42,9 +42,11 @@ struct Parallelism {
 };
 
 // Which matrices are kept in the formats below. Mixture models are often published with narrow experts
-// and everything else in 16 bits (gpt-oss).
-enum class QuantScope : std::uint8_t { all, experts };
-constexpr std::array<std::string_view, 2> enum_names(QuantScope) { return {"all", "experts"}; }
+// and everything else in 16 bits (gpt-oss), others with attention in 16 bits (Llama 3.1 405B in fp8).
+enum class QuantScope : std::uint8_t { all, experts, mlps };
+constexpr std::array<std::string_view, 3> enum_names(QuantScope) {
+  return {"all", "experts", "mlps"};
+}
 
 struct Quantization {
   Dtype weights = Dtype::bf16;
@@ -70,7 +72,8 @@ struct Quantization {
         "or tensor above (FP8 Llama: 1024)",
         at_least(1));
     visit("scope", self.scope,
-          "experts: only the routed experts are in these formats, other matrices in 16 bits",
+          "which matrices are in these formats, the others in 16 bits: all; mlps, experts among "
+          "them, but not attention's and scans' projections; experts, routed ones alone",
           any_value);
   }
 

@@ -178,8 +178,8 @@ engine::Result<HfModel> parse_hf_config(std::string_view text, const std::string
   model.name = path.stem() == "config" && path.has_parent_path()
                    ? path.parent_path().filename().string()
                    : path.stem().string();
-  const bool mixture = model.moe.experts > 0;
-  return HfModel{std::move(model), read_hf_quantization(*root, mixture)};
+  HfQuantization formats = read_hf_quantization(*root, model.layers);
+  return HfModel{std::move(model), std::move(formats)};
 }
 
 engine::Result<HfModel> read_hf_config(const std::filesystem::path& file) {

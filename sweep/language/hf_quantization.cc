@@ -139,22 +139,96 @@ std::optional<Dtype> read_kv(const Node& map) {
   return format_of(text_of(*scheme, "type"), integer_of(*scheme, "num_bits", 0));
 }
 
-// Whether attention is among what stays in 16 bits, whatever the format calls the list of it. Norms are never
-// narrow, and an encoder of images is no part of the model.
-bool spares_attention(const Node& map) {
-  const auto names_attention = [](const Node& name) {
-    const auto has = [&name](std::string_view part) {
-      return name.text.find(part) != std::string::npos;
-    };
-    return name.is_scalar() && has("attn") && !has("norm") && !has("vis");
-  };
-  for (const std::string_view key :
-       {"ignore", "modules_to_not_convert", "ignored_layers", "exclude_modules"}) {
-    const Node* names = map.find(key);
-    if (names == nullptr || !names->is_sequence()) continue;
-    if (std::ranges::any_of(names->items, names_attention)) return true;
+// Names of matrices that a list of them speaks of: paths, beginnings of paths, or patterns.
+struct Names {
+  std::vector<std::string_view> all;
+
+  template <class Is>
+  bool any(Is&& is) const {
+    return std::ranges::any_of(all, is);
   }
-  return false;
+};
+
+void add_names(const Node* list, Names& names) {
+  if (list == nullptr || !list->is_sequence()) return;
+  for (const Node& name : list->items) {
+    if (name.is_scalar()) names.all.push_back(name.text);
+  }
+}
+
+bool has(std::string_view name, std::string_view part) {
+  return name.find(part) != std::string_view::npos;
+}
+
+// Where attention's name in a path ends; npos: it has none, is a norm's, or an encoder's of images, which is no part of the model.
+std::size_t after_attention(std::string_view name) {
+  if (has(name, "norm") || has(name, "vis") || has(name, "indexer")) return std::string_view::npos;
+  for (const std::string_view word : {"attn", "attention"}) {
+    if (const std::size_t at = name.rfind(word); at != std::string_view::npos) {
+      return at + word.size();
+    }
+  }
+  return std::string_view::npos;
+}
+
+// All of its projections, or one of those that hold most of its weights.
+bool names_attention(std::string_view name) {
+  const std::size_t end = after_attention(name);
+  if (end == std::string_view::npos) return false;
+  const std::string_view part = name.substr(end);
+  const bool letters = std::ranges::any_of(part, [](char c) { return c >= 'a' && c <= 'z'; });
+  return !letters || has(part, "q_") || has(part, "qkv") || has(part, "o_proj") || has(part, "out");
+}
+
+// What every token visits beside routed experts. Their gates and routers have 16 bits anyway.
+bool names_mlps(std::string_view name) {
+  return (has(name, "shared_expert") && !has(name, "expert_gate")) || has(name, "shared_mlp");
+}
+
+// "model.layers.12.self_attn": 12; a pattern, or a name without a number: nothing.
+std::optional<std::int64_t> layer_of(std::string_view name) {
+  constexpr std::string_view kLayers = "layers.";
+  const std::size_t at = name.find(kLayers);
+  if (at == std::string_view::npos) return std::nullopt;
+  name.remove_prefix(at + kLayers.size());
+  return parse_integer(std::string(name.substr(0, name.find('.'))));
+}
+
+// Whether attention of most layers is named. Some files name the first and the last layer alone, to leave them wide.
+bool name_attention(const Names& names, std::int64_t layers) {
+  std::vector<std::int64_t> named;
+  for (const std::string_view name : names.all) {
+    if (!names_attention(name)) continue;
+    const auto layer = layer_of(name);
+    if (!layer) return true;
+    if (std::ranges::find(named, *layer) == named.end()) named.push_back(*layer);
+  }
+  return !named.empty() && 2 * std::int64_t(named.size()) >= layers;
+}
+
+// Which matrices are narrow by the lists of what is, and of what is not, whatever the format calls them.
+QuantScope scope_of(const Node& map, std::int64_t layers) {
+  Names spared;
+  for (const std::string_view key :
+       {"ignore", "modules_to_not_convert", "ignored_layers", "exclude_modules",
+        "llm_int8_skip_modules"}) {
+    add_names(map.find(key), spared);
+  }
+  Names chosen;
+  if (const Node* groups = map.find("config_groups"); groups != nullptr && groups->is_map()) {
+    for (const auto& group : groups->entries) add_names(group.value.find("targets"), chosen);
+  }
+  const auto is_expert = [](std::string_view name) {
+    return has(name, "expert") && !has(name, "shared_expert");
+  };
+  const auto is_mlp = [](std::string_view name) {
+    return has(name, "mlp") || has(name, "expert") || has(name, "feed_forward");
+  };
+  const bool listed = !chosen.all.empty();
+  if (listed && std::ranges::all_of(chosen.all, is_expert)) return QuantScope::experts;
+  const bool only_mlps = listed && std::ranges::all_of(chosen.all, is_mlp);
+  if (!only_mlps && !name_attention(spared, layers)) return QuantScope::all;
+  return spared.any(names_mlps) ? QuantScope::experts : QuantScope::mlps;
 }
 
 engine::Mistake not_understood(const Node& map, std::string_view method) {
@@ -173,7 +247,7 @@ engine::Mistake not_understood(const Node& map, std::string_view method) {
 
 }  // namespace
 
-HfQuantization read_hf_quantization(const Node& config, bool mixture) {
+HfQuantization read_hf_quantization(const Node& config, std::int64_t layers) {
   const Node* map = config.find("quantization_config");
   if (map == nullptr || !map->is_map()) {
     // Multimodal files may keep it with the text model.
@@ -186,8 +260,8 @@ HfQuantization read_hf_quantization(const Node& config, bool mixture) {
   if (method.empty() && !text_of(*map, "quant_algo").empty()) method = "modelopt";
   const auto known = std::ranges::find(kMethods, method, &Method::name);
   if (known != std::end(kMethods)) found.matrices = known->read(*map);
-  if (found.matrices && mixture && spares_attention(*map)) {
-    found.matrices->scope = QuantScope::experts;
+  if (found.matrices && found.matrices->scope == QuantScope::all) {
+    found.matrices->scope = scope_of(*map, layers);
   }
   found.kv = read_kv(*map);
   if (!found.matrices) found.unknown = not_understood(*map, method);

@@ -28,7 +28,7 @@ struct HfQuantization {
   bool operator==(const HfQuantization&) const = default;
 };
 
-// Formats by the whole file; `mixture`: its model is a mixture of experts. Empty where it has no quantization_config.
-HfQuantization read_hf_quantization(const Node& config, bool mixture);
+// Formats by the whole file, whose model has so many layers. Empty where it has no quantization_config.
+HfQuantization read_hf_quantization(const Node& config, std::int64_t layers);
 
 }  // namespace sweep

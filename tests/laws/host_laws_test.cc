@@ -42,6 +42,41 @@ TEST(HostLaws, EagerIsNeverFasterAtEqualBatch) {
   }
 }
 
+// Told to launch kernel by kernel, an engine whose decodes replay graphs goes through its own code for each of them: a step takes as
+// long as all its launches where the device is faster.
+TEST(HostLaws, EagerDecodesTakeTheirLaunches) {
+  Scenario scenario = toys::scenario();
+  scenario.device = toys::shipped("devices", "h200-sxm").device;
+  scenario.model = toys::shipped("models", "llama-3.1-8b").model;
+  scenario.step.batch = 4;
+  for (const char* name : {"vllm-v1", "vllm-v1-synchronous", "vllm-v0", "sglang"}) {
+    scenario.host = toys::shipped("hosts", name).host;
+    const double graph = evaluated(scenario).metrics.step_time.value;
+    scenario.host.mode = HostMode::eager;
+    const Outcome eager = evaluated(scenario);
+    double launches = 1;  // the first is not hidden
+    for (const KernelRow& row : eager.kernels) {
+      if (row.bound != Bound::host) launches += row.work.calls;
+    }
+    const double own = scenario.host.eager_launch_cost.value;
+    EXPECT_GE(own, 20e-6) << name;
+    EXPECT_GE(eager.metrics.step_time.value, launches * own) << name;
+    EXPECT_GT(eager.metrics.step_time.value, 1.3 * graph) << name;
+  }
+  // No less than what a compiled launch takes, and nothing where graphs are replayed.
+  scenario.host = toys::no_host();
+  scenario.host.launch_cost = Seconds{1e-3};
+  scenario.host.eager_launch_cost = Seconds{1e-6};
+  scenario.host.mode = HostMode::eager;
+  const double slow = evaluated(scenario).metrics.step_time.value;
+  scenario.host.eager_launch_cost = Seconds{0};
+  EXPECT_EQ(evaluated(scenario).metrics.step_time.value, slow);
+  scenario.host.mode = HostMode::graph;
+  const double replayed = evaluated(scenario).metrics.step_time.value;
+  scenario.host.eager_launch_cost = Seconds{1};
+  EXPECT_EQ(evaluated(scenario).metrics.step_time.value, replayed);
+}
+
 TEST(HostLaws, BothModesHaveGapsBetweenTheirKernels) {
   Scenario scenario = toys::scenario();
   scenario.host.kernel_gap = Seconds{1e-6};

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "engine/comm/collective_time.h"
+#include "engine/evaluate.h"
 #include "engine/kernels/kernel_time.h"
 #include "engine/model/batch_shape.h"
 #include "tests/support/calibrations.h"
@@ -19,6 +20,38 @@
 
 namespace engine {
 namespace {
+
+// A device of one's own that says what it reads and multiplies and no more is timed by that: fitted kernels would spread work over
+// multiprocessors, of which nobody knows how many there are. Stating any number later changes no peak.
+TEST(UnknownMultiprocessors, LeaveTheRoofline) {
+  Scenario scenario = toys::scenario();
+  scenario.host = toys::no_host();
+  scenario.host.kernel_gap = Seconds{0};
+  Device device;
+  device.name = "own";
+  device.peak.bf16 = FlopsPerSecond{1e15};
+  device.memory_bandwidth = BytesPerSecond{4e12};
+  device.memory_capacity = Bytes{100e9};
+  device.launch_latency = Seconds{0};
+  device.complete();
+  scenario.device = device;
+  scenario.step = {.phase = StepPhase::decode, .batch = 4, .context = 100};
+  const Outcome decode = evaluate(scenario, toys::transfer_resources());
+  ASSERT_EQ(decode.status, Status::ok) << decode.reason;
+  EXPECT_EQ(decode.tier, Tier::roofline);
+  const double read = decode.metrics.weights.value / 4e12;
+  EXPECT_GE(decode.metrics.step_time.value, 0.9 * read);
+  EXPECT_LE(decode.metrics.step_time.value, 1.2 * read);
+  scenario.step = {.phase = StepPhase::prefill, .batch = 8, .prompt = 1024};
+  const Metrics prefill = evaluate(scenario, toys::transfer_resources()).metrics;
+  EXPECT_GT(prefill.model_flops_utilization, 0.5);
+  EXPECT_LE(prefill.model_flops_utilization, 1);
+  for (const std::int64_t multiprocessors : {1, 8, 132}) {
+    device.multiprocessors = multiprocessors;
+    EXPECT_EQ(matrix_peak(device, Dtype::bf16).value, 1e15);
+  }
+}
+
 
 using toys::Call;
 using toys::Draw;

@@ -69,6 +69,29 @@ TEST(PassClock, CountsForAllKernelsTogether) {
   EXPECT_NEAR(drawn / (device.power_limit * time), 1, 1e-12);
 }
 
+// Down to what it draws at rest a step takes ever longer, optimizer and all, and draws what the board may and no less than at rest.
+TEST(PassClock, NearRestEveryPassTakesLongerWithoutEnd) {
+  Scenario scenario = step_of("llama-3.1-8b", "h200-sxm");
+  Seconds full, before;
+  for (const double watts : {700.0, 300.0, 200.0, 120.0, 90.0, 78.0, 75.5}) {
+    scenario.device.power_limit = Watts{watts};
+    const Outcome outcome = evaluate(scenario, toys::transfer_resources());
+    ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+    for (const auto& [phase, drawn] : drawn_by_phase(outcome)) {
+      EXPECT_LE(drawn.energy.value, watts * drawn.time.value * (1 + 1e-9)) << watts;
+      EXPECT_GE(drawn.energy.value, 75 * drawn.time.value * (1 - 1e-9)) << watts;
+    }
+    EXPECT_GE(outcome.metrics.iteration_time, before) << watts;
+    before = outcome.metrics.iteration_time;
+    if (full.value == 0) full = before;
+  }
+  EXPECT_GT(before, full * 20);
+  scenario.device.power_limit = Watts{75};
+  EXPECT_EQ(evaluate(scenario, toys::transfer_resources()).reason,
+            "device.power_limit (75 W) leaves nothing for work: the device draws 75 W at rest "
+            "(device.idle_power)");
+}
+
 TEST(PassClock, NoDeviceThatCanDoMoreTrainsLonger) {
   struct Better {
     const char* what;

@@ -209,6 +209,37 @@ TEST(ExpertsOneByOne, HaveCastsOfTheirOwn) {
   }
 }
 
+// Plain PyTorch launches a kernel of a backward pass in less of the host's time. It is a kernel all the same, with a gap before it.
+TEST(BackwardLaunches, AreFasterAndNoFewer) {
+  TrainSettings train;
+  train.fused = false;
+  OpList norms;
+  norms.add(OpName::input_norm, Family::norm, 10, Elementwise{});
+  const Launches forward = launches_of(norms, PassWay::forward, train);
+  const Launches backward = launches_of(norms, PassWay::inputs, train);
+  EXPECT_EQ(forward.kernels, 10 * 2);
+  EXPECT_EQ(backward.kernels, 10 * 4);
+  EXPECT_EQ(forward.one_by_one, forward.kernels);
+  EXPECT_LT(backward.one_by_one, backward.kernels);
+  EXPECT_GT(backward.one_by_one, 0.5 * backward.kernels);
+
+  // What the device idles between kernels is theirs by number, whichever way a pass goes.
+  Scenario scenario = training();
+  scenario.train.fused = false;
+  scenario.host.kernel_gap = Seconds{1e-5};
+  double idle = 0;
+  for (const KernelRow& row : evaluate(scenario).kernels) {
+    if (row.phase != Phase::backward || row.op != OpName::gap) continue;
+    idle += row.work.exposed().value;
+  }
+  scenario.train.fused = true;
+  double fused = 0;
+  for (const KernelRow& row : evaluate(scenario).kernels) {
+    if (row.phase == Phase::backward && row.op == OpName::gap) fused += row.work.exposed().value;
+  }
+  EXPECT_GT(idle, 2 * fused);
+}
+
 TEST(ExpertLaunches, AreTwoProductsOfEach) {
   const TrainSettings train;
   OpList experts;

@@ -108,8 +108,8 @@ void prompt_ops(const ModelShard& shard, const StageSpan& span, const BatchShape
                             .kv_heads = shard.kv_heads,
                             .key_dim = shard.model->head_dim,
                             .value_dim = shard.model->head_dim,
-                            .kv = shard.dense.kv,
-                            .activations = shard.dense.activations};
+                            .kv = shard.mixers.kv,
+                            .activations = shard.mixers.activations};
   add_prompt_attention(Family::attn_prefill, op, shard, span, batch, ops);
 }
 
@@ -124,8 +124,8 @@ void decode_ops(const ModelShard& shard, const StageSpan& span, const BatchShape
                      .key_dim = shard.model->head_dim,
                      .value_dim = shard.model->head_dim,
                      .values_in_keys = false,
-                     .kv = shard.dense.kv,
-                     .activations = shard.dense.activations};
+                     .kv = shard.mixers.kv,
+                     .activations = shard.mixers.activations};
   add_decode_attention(Family::attn_decode, op, shard, span, batch, ops);
 }
 
@@ -174,7 +174,7 @@ void joined_decode_ops(const ModelShard& shard, const StageSpan& span, const Bat
                       .decodes = true,
                       .overhang = overhang_of(shard, batch, batch.prefill_sequences > 0),
                       .kv = shard.quant.kv,
-                      .activations = shard.dense.activations};
+                      .activations = shard.mixers.activations};
   ops.add(OpName::attention, Family::attn_prefill, double(span.layers.full), op, Grows::context);
   op.window = shard.model->window;
   op.kv_tokens = batch.decode_window_kv_tokens + batch.later_keys();

@@ -93,7 +93,7 @@ void token_ops(const OpBuilder& build, double layers) {
 void prompt_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
                 OpList& ops) {
   const MlaSpec& mla = shard.model->mla;
-  const Quantization& quant = shard.dense;
+  const Quantization& quant = shard.mixers;
   // Keys and values of all tokens seen, the cached ones too, are expanded from the latent.
   ops.add(OpName::kv_up, Family::gemm, double(span.layers.attending()),
           Gemm{.m = std::int64_t(batch.prefill_kv_tokens),
@@ -129,8 +129,8 @@ void decode_ops(const ModelShard& shard, const StageSpan& span, const BatchShape
                      .key_dim = mla.kv_rank + mla.rope_dim,
                      .value_dim = mla.kv_rank,
                      .values_in_keys = true,
-                     .kv = shard.dense.kv,
-                     .activations = shard.dense.activations};
+                     .kv = shard.mixers.kv,
+                     .activations = shard.mixers.activations};
   add_decode_attention(Family::mla_decode, op, shard, span, batch, ops);
 }
 

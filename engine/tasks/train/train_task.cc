@@ -186,7 +186,7 @@ std::optional<Refusal> make_trainable(const TaskPoint& point, Deployed& deployed
       choose_calibration(wish, deployed.spec->device, point.resources.calibrations).calibration;
   ModelShard& shard = deployed.shard;
   shard.all_reduce = AllReduce::nccl;
-  shard.quant.kv = shard.dense.kv = Dtype::bf16;
+  shard.quant.kv = shard.dense.kv = shard.mixers.kv = Dtype::bf16;
   shard.sampling = Sampling::greedy;
   shard.two_halves = false;
   shard.expert_travel = ExpertTravel::automatic;
@@ -234,6 +234,10 @@ Seconds in_an_iteration(Seconds behind, Seconds step, const TrainSettings& train
 // Trained weights are kept in 16 bits at least and cast as narrow as products take both sides.
 std::optional<Refusal> format_problem(const Deployment& on, const TrainSettings& train) {
   const Quantization& quant = on.quant;
+  if (quant.scope == QuantScope::mlps) {
+    return Refusal{ReasonClass::unsupported,
+                   "quant.scope mlps is not modelled in training: all or experts"};
+  }
   const bool narrow = bytes_of(quant.weights) < bytes_of(quant.activations);
   if (narrow && !train.has_adapters()) {
     return Refusal{

@@ -63,6 +63,54 @@ TEST(Power, WhatWaitsForMemoryIsNotSlower) {
   EXPECT_EQ(sustained(burst, kNarrow, limited()).time, burst.time);
 }
 
+// A copy of 1 GB through a cache of twice the memory's bandwidth. Half of the clock is enough for it, at which it draws 40 W at rest,
+// a quarter of the 260 W above that, and 50 W for memory: 155 W. Below that cache and memory slow down as well: at a clock of x, of
+// 1 where the cache is at its peak, 40 + 260 x^2 + 50 * 2 x W are drawn.
+TEST(Power, WaitingForMemoryIsFreeOnlyWhileTheCacheKeepsUpWithIt) {
+  Device device = limited();
+  device.idle_power = Watts{40};
+  device.memory_bandwidth = BytesPerSecond{1e12};
+  device.l2_bandwidth = BytesPerSecond{2e12};
+  const Op copy = Elementwise{.cold_bytes = 1e9};
+  KernelTime burst;
+  burst.time = burst.memory = Seconds{1e-3};
+  burst.bytes = Bytes{1e9};
+  burst.saved[Bound::memory] = burst.time;
+  for (const double watts : {500.0, 300.0, 155.0}) {
+    device.power_limit = Watts{watts};
+    EXPECT_DOUBLE_EQ(sustained(burst, copy, device).time.value, 1e-3) << watts;
+  }
+  for (const double x : {0.4, 0.2, 0.1, 0.01}) {
+    device.power_limit = Watts{40 + 260 * x * x + 50 * 2 * x};
+    KernelTime slow = burst;
+    const Joules drawn = sustain(slow, copy, device);
+    EXPECT_NEAR(slow.time.value, 0.5e-3 / x, 1e-9 * slow.time.value) << x;
+    EXPECT_DOUBLE_EQ(drawn.value, (device.power_limit * slow.time).value);
+    EXPECT_EQ(slow.bound(), Bound::memory);
+  }
+}
+
+// As the limit falls to what the board draws at rest, whatever it does takes longer without end, and draws what it may.
+TEST(Power, AtRestNothingIsLeftForWork) {
+  Device device = limited();
+  device.idle_power = Watts{40};
+  device.l2_bandwidth = BytesPerSecond{3e12};
+  for (const Gemm& product : {kLarge, kNarrow}) {
+    const KernelTime burst = time_of(product, device);
+    double before = burst.time.value;
+    for (double watts = 600; watts > 40.1; watts = 40 + (watts - 40) * 0.7) {
+      device.power_limit = Watts{watts};
+      KernelTime kernel = burst;
+      const double drawn = sustain(kernel, product, device) / kernel.time / Watts{1};
+      EXPECT_GE(kernel.time.value, before * (1 - 1e-12)) << watts;
+      EXPECT_LE(drawn, watts * (1 + 1e-12));
+      EXPECT_GE(drawn, 40 - 1e-9);
+      before = kernel.time.value;
+    }
+    EXPECT_GT(before, 100 * burst.time.value);
+  }
+}
+
 TEST(Power, ADeviceThatDoesNotSayWhatItDrawsIsNeverLimited) {
   Device device = limited();
   device.tensor_power = Watts{0};

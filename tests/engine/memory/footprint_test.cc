@@ -100,6 +100,19 @@ TEST(Footprint, OnlyExpertsMayBeNarrow) {
   EXPECT_NEAR(footprint(model, {}, narrow).weights.value, wide - experts, 100);
 }
 
+TEST(Footprint, MlpsMayBeNarrowBesideAttention) {
+  for (const ModelSpec& model : {toys::model(), toys::mixture()}) {
+    const ParameterCounts counts = parameter_counts(model);
+    const double wide = footprint(model, {}).weights.value;
+    const Quantization narrow{.weights = Dtype::fp8,
+                              .activations = Dtype::fp8,
+                              .group = 1'000'000'000,
+                              .scope = QuantScope::mlps};
+    EXPECT_NEAR(footprint(model, {}, narrow).weights.value,
+                wide - counts.experts - counts.dense_mlp, 200);
+  }
+}
+
 // Marlin's kernels want whole tiles of 256 by 128: what fills them up lies in memory, too, on each device for itself.
 TEST(Footprint, WeightsInWholeTilesHoldTheirZeros) {
   ModelSpec model = toys::mixture();

@@ -119,6 +119,35 @@ TEST(ModelOps, NarrowExpertsLeaveAttentionIn16Bits) {
   }
 }
 
+// What mixes tokens has 16 bits, with nothing to cast for it; every other matrix is narrow, but routers and logits.
+TEST(ModelOps, NarrowMlpsLeaveMixersIn16Bits) {
+  const Quantization quant{
+      .weights = Dtype::fp8, .activations = Dtype::fp8, .kv = Dtype::fp8, .scope = QuantScope::mlps};
+  for (ModelSpec model : {toys::model(), toys::mixture()}) {
+    model.moe.shared_intermediate = model.is_moe() ? 512 : 0;
+    OpList ops;
+    const ModelShard shard = shard_of(model, {}, quant);
+    token_ops(shard, prompts(1, 64), ops);
+    attention_ops(shard, prompts(1, 64), ops);
+    double casts = 0;
+    for (const PlannedOp& op : ops) {
+      if (const auto* gemm = std::get_if<Gemm>(&op.op)) {
+        const bool mlp = op.name == OpName::gate_up || op.name == OpName::down ||
+                         op.name == OpName::shared_gate_up || op.name == OpName::shared_down;
+        EXPECT_EQ(gemm->weights, mlp ? Dtype::fp8 : Dtype::bf16) << name_of(op.name);
+      } else if (const auto* moe = std::get_if<Moe>(&op.op)) {
+        EXPECT_EQ(moe->weights, Dtype::fp8);
+      } else if (const auto* attention = std::get_if<AttentionPrefill>(&op.op)) {
+        EXPECT_EQ(attention->activations, Dtype::bf16);
+        EXPECT_EQ(attention->kv, Dtype::fp8);
+      }
+      EXPECT_NE(op.name, OpName::quantize_attention);
+      if (op.name == OpName::quantize_input) casts += op.calls;
+    }
+    EXPECT_EQ(casts, double(model.layers));
+  }
+}
+
 TEST(ModelOps, FewTokensTouchFewExperts) {
   const auto touched = [](std::int64_t tokens) {
     OpList ops;

@@ -15,10 +15,10 @@ namespace {
 using engine::Dtype;
 using engine::QuantScope;
 
-HfQuantization read(const std::string& quantization, bool mixture = false) {
+HfQuantization read(const std::string& quantization, std::int64_t layers = 4) {
   const auto root = read_yaml("{\"quantization_config\": " + quantization + "}", "config.json");
   EXPECT_TRUE(root.ok());
-  return root ? read_hf_quantization(*root, mixture) : HfQuantization{};
+  return root ? read_hf_quantization(*root, layers) : HfQuantization{};
 }
 
 struct Case {
@@ -76,25 +76,50 @@ TEST(HfQuantization, TheCacheHasAFormatOfItsOwn) {
   EXPECT_FALSE(read(R"({"quant_method": "awq"})").kv);
 }
 
-// Mixtures are often published with their experts alone in a narrow format.
-TEST(HfQuantization, AttentionThatIsSparedLeavesTheExperts) {
-  const auto scope = [](const std::string& list, bool mixture) {
+QuantScope scope_of(const std::string& lists, std::int64_t layers = 4) {
+  return read(
+             R"({"quant_method": "compressed-tensors", "config_groups": {"g": {"weights": {"num_bits": 8, "type": "float"}}}, )" +
+                 lists + "}",
+             layers)
+      .matrices->scope;
+}
+
+// Attention that a list spares has 16 bits, in dense models as in mixtures, whatever the list is called; MLPs stay narrow.
+TEST(HfQuantization, AttentionThatIsSparedLeavesTheMlps) {
+  for (const char* lists :
+       {R"("ignore": ["lm_head", "re:.*self_attn.*"])", R"("ignore": ["re:.*attention.*"])",
+        R"("modules_to_not_convert": ["model.layers.0.self_attn.q_proj", "model.layers.0.self_attn.o_proj", "model.layers.1.self_attn.q_proj", "model.layers.2.self_attn.q_proj", "lm_head"])",
+        R"("exclude_modules": ["model.layers.0.self_attn*", "model.layers.1.self_attn*", "model.layers.2.self_attn*", "model.layers.3.self_attn*"])",
+        R"("ignored_layers": ["self_attn", "lm_head"])"}) {
+    EXPECT_EQ(scope_of(lists), QuantScope::mlps) << lists;
+  }
+  for (const char* lists :
+       {R"("ignore": ["lm_head"])", R"("ignore": ["lm_head", "re:.*mlp.gate$"])",
+        // Norms, encoders of images, and small projections.
+        R"("modules_to_not_convert": ["model.layers.0.self_attn.q_norm", "visual.blocks.0.attn.qkv"])",
+        R"("ignore": ["re:.*self_attn.indexer.*", "re:.*self_attn.kv_b_proj"])",
+        R"("ignore": ["re:.*post_attention_layernorm"])",
+        // Of the first layer alone.
+        R"("modules_to_not_convert": ["model.layers.0.self_attn.q_proj", "model.layers.0.mlp.gate_proj"])"}) {
+    EXPECT_EQ(scope_of(lists), QuantScope::all) << lists;
+  }
+}
+
+TEST(HfQuantization, WhatExpertsAloneHaveIsSaidByEitherList) {
+  EXPECT_EQ(scope_of(R"("ignore": ["re:.*self_attn.*", "re:.*shared_experts.*", "lm_head"])"),
+            QuantScope::experts);
+  // The gate of shared experts is no expert.
+  EXPECT_EQ(scope_of(R"("ignore": ["re:.*self_attn.*", "re:.*shared_expert_gate$"])"),
+            QuantScope::mlps);
+  const auto chosen = [](const std::string& targets) {
     return read(
-               R"({"quant_method": "compressed-tensors", "config_groups": {"g": {"weights": {"num_bits": 4, "type": "int"}}}, )" +
-                   list + "}",
-               mixture)
+               R"({"quant_method": "compressed-tensors", "config_groups": {"g": {"weights": {"num_bits": 8, "type": "float"}, "targets": )" +
+               targets + "}}}")
         .matrices->scope;
   };
-  EXPECT_EQ(scope(R"("ignore": ["lm_head", "re:.*self_attn.*"])", true), QuantScope::experts);
-  EXPECT_EQ(scope(R"("exclude_modules": ["model.layers.0.self_attn*"])", true),
-            QuantScope::experts);
-  EXPECT_EQ(scope(R"("ignore": ["lm_head", "re:.*self_attn.*"])", false), QuantScope::all);
-  EXPECT_EQ(scope(R"("ignore": ["lm_head", "re:.*mlp.gate$"])", true), QuantScope::all);
-  EXPECT_EQ(
-      scope(
-          R"("modules_to_not_convert": ["model.layers.0.self_attn.q_norm", "visual.blocks.0.attn.qkv"])",
-          true),
-      QuantScope::all);
+  EXPECT_EQ(chosen(R"(["Linear"])"), QuantScope::all);
+  EXPECT_EQ(chosen(R"(["re:.*mlp.experts.*"])"), QuantScope::experts);
+  EXPECT_EQ(chosen(R"(["re:.*mlp.(gate|up)_proj", "re:.*mlp.down_proj"])"), QuantScope::mlps);
 }
 
 TEST(HfQuantization, WhatIsNotUnderstoodIsSaid) {
