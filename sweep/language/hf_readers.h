@@ -69,6 +69,7 @@ void read_qwen3_moe(const HfFields& fields, engine::ModelSpec& model);
 void read_qwen_experts(const HfFields& fields, engine::ModelSpec& model);
 
 // hf_vision.cc
+void read_kimi_k25(const HfFields& fields, engine::ModelSpec& model);
 void read_llava(const HfFields& fields, engine::ModelSpec& model);
 void read_mistral3(const HfFields& fields, engine::ModelSpec& model);
 void read_qwen2_vl(const HfFields& fields, engine::ModelSpec& model);

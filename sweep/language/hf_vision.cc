@@ -7,6 +7,11 @@ namespace sweep {
 
 using engine::ModelSpec;
 
+void read_kimi_k25(const HfFields& top, ModelSpec& m) {
+  read_deepseek(top.inside("text_config"), m);
+  m.tied_embeddings = top.boolean("tie_word_embeddings", m.tied_embeddings);
+}
+
 void read_llava(const HfFields& top, ModelSpec& m) {
   const HfFields f = top.inside("text_config");
   m.layers = f.integer("num_hidden_layers", 32);
