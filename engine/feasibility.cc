@@ -36,10 +36,11 @@ std::string other_formats(const Device& device, const Quantization& quant) {
 // Memory and processors are parts of a board that is on: what it draws at rest it always draws.
 Problem power_problem(const Device& device) {
   if (!states_power(device) || device.power_limit > device.idle_power) return std::nullopt;
-  return Refusal{ReasonClass::power,
-                 fmt::format("device.power_limit ({:g} W) leaves nothing for work: the device draws "
-                             "{:g} W at rest (device.idle_power)",
-                             device.power_limit.value, device.idle_power.value)};
+  return Refusal{
+      ReasonClass::power,
+      fmt::format("device.power_limit ({:g} W) leaves nothing for work: the device draws "
+                  "{:g} W at rest (device.idle_power)",
+                  device.power_limit.value, device.idle_power.value)};
 }
 
 Problem grid_problem(const SystolicArray& array) {

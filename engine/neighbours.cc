@@ -39,16 +39,7 @@ std::optional<Refusal> neighbour_problem(const Scenario& scenario) {
   if (drafts_apart(scenario)) {
     return unsupported("a draft on other devices than the two models share is not modelled");
   }
-  if (divides_multiprocessors(scenario.sharing.mode) && scenario.device.multiprocessors < 2) {
-    return Refusal{
-        ReasonClass::divisibility,
-        fmt::format("sharing.mode {} gives each model multiprocessors of its own, and the device {}; "
-                    "time_slices and streams need none",
-                    name_of(scenario.sharing.mode),
-                    scenario.device.multiprocessors == 1
-                        ? "has only one (device.multiprocessors)"
-                        : "does not say how many it has (device.multiprocessors)")};
-  }
+  if (auto problem = parts_problem(scenario.device, scenario.sharing.mode)) return problem;
   if (scenario.sharing.swap && scenario.sharing.mode != SharingMode::time_slices) {
     return unsupported(
         fmt::format("sharing.swap needs models that take turns (sharing.mode: time_slices); under "

@@ -28,9 +28,9 @@ enum class ReasonClass : std::uint8_t {
   error,         // the evaluation ended in an error
 };
 constexpr std::array<std::string_view, 15> enum_names(ReasonClass) {
-  return {"none",   "memory",  "links",   "divisibility", "power",
-          "format", "context", "cluster", "load",         "slo",
-          "calibration", "unsupported", "budget", "figures", "error"};
+  return {"none",        "memory",      "links",   "divisibility", "power",
+          "format",      "context",     "cluster", "load",         "slo",
+          "calibration", "unsupported", "budget",  "figures",      "error"};
 }
 
 struct Refusal {

@@ -97,7 +97,8 @@ struct Device {
         "the processor draws above idle_power",
         positive.faster());
     visit("rated_multiprocessors", self.rated_multiprocessors,
-          "multiprocessors the peaks were stated for; 0: those of the device's file or, where that states none, "
+          "multiprocessors the peaks were stated for; 0: those of the device's file or, where that "
+          "states none, "
           "any number",
           non_negative.slower());
     visit("rated_clock", self.rated_clock,

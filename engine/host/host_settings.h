@@ -58,7 +58,8 @@ struct HostSettings {
     visit("launch_cost", self.launch_cost, "host time to launch one kernel eagerly",
           non_negative.slower());
     visit("eager_launch_cost", self.eager_launch_cost,
-          "mode eager: host time to launch one kernel from an engine's own Python code, where that is "
+          "mode eager: host time to launch one kernel from an engine's own Python code, where that "
+          "is "
           "more than launch_cost, which is for what a compiler made of it",
           non_negative.slower());
     visit("graph_launch", self.graph_launch, "host time to replay one graph",

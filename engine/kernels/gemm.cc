@@ -93,8 +93,8 @@ KernelTime product_roofline(const Product& product, const Device& device) {
   const TrafficTime traffic = traffic_time(device, product.weight_bytes, activations);
   const FlopsPerSecond peak =
       matrix_peak(device, compute_dtype(device, product.weights, product.activations));
-  const double occupied = occupied_flops(product.m, product.n, product.k, product.groups,
-                                         device.processors());
+  const double occupied =
+      occupied_flops(product.m, product.n, product.k, product.groups, device.processors());
   return roofline_time({.compute = Flops{occupied} / peak,
                         .memory = traffic.memory,
                         .l2 = traffic.l2,

@@ -88,11 +88,11 @@ double quadratic_slowdown(Seconds growing, Seconds other, Joules fixed, Joules f
 
 // Work takes longer by its arithmetic or, at clocks at which the cache delivers no more than memory does, by all its traffic:
 // whichever is longer at a clock.
-double slowdown_of(const ClockedWork& work, Seconds at_rest, Joules fixed, Joules falling,
-                   Watts power) {
+double slowdown_of(const ClockedWork& work, Joules fixed, Joules falling, Watts power) {
+  const Seconds longest = std::max(work.arithmetic, work.on_chip);
   return std::min(
-      quadratic_slowdown(work.arithmetic, work.other + at_rest, fixed, falling, power),
-      quadratic_slowdown(work.on_chip, at_rest, fixed, falling, power));
+      quadratic_slowdown(work.arithmetic, work.other + work.at_rest, fixed, falling, power),
+      quadratic_slowdown(longest, work.at_rest, fixed, falling, power));
 }
 
 // More of any part takes longer all in all, so that no faster device is slower by it. What a board draws at rest goes on at any clock:
@@ -102,13 +102,12 @@ double clock_slowdown(const ClockedWork& work, const Device& device) {
   if (!states_power(device)) return 1;
   const Joules falling = work.energy - work.memory;
   const Joules resting = device.idle_power * work.at_rest;
-  const double fitted =
-      slowdown_of(work, work.at_rest, work.memory + resting, falling, device.power_limit);
+  const double fitted = slowdown_of(work, work.memory + resting, falling, device.power_limit);
   const Watts above_rest = device.power_limit - device.idle_power;
   if (above_rest.value <= 0) return fitted;
   const Joules for_work = std::max(
       Joules{0}, falling / kAtFullClock - device.idle_power * (work.arithmetic + work.other));
-  return std::max(fitted, slowdown_of(work, work.at_rest, work.memory, for_work, above_rest));
+  return std::max(fitted, slowdown_of(work, work.memory, for_work, above_rest));
 }
 
 Joules at_clock(double scale, Joules by_processor, Seconds time, const Device& device) {
@@ -162,15 +161,16 @@ Joules sustain(KernelTime& kernel, const Op& op, const Device& device) {
   const Watts busy = drawn_while_it_runs(op, device);
   // At the rated clock, for which powers are stated.
   const double clock = device.on_chip_scale();
-  const LimitedWork whole{.arithmetic = arithmetic * clock,
-                          .on_chip = std::min(on_chip_time(kernel.bytes, device), kernel.time) * clock,
-                          .by_products = by_products * clock,
-                          .memory = by_traffic};
+  const LimitedWork whole{
+      .arithmetic = arithmetic * clock,
+      .on_chip = std::min(on_chip_time(kernel.bytes, device), kernel.time) * clock,
+      .by_products = by_products * clock,
+      .memory = by_traffic};
   const auto limited_to = [&](const LimitedWork& work) {
     Seconds fitted;
     if (peak.value > 0) {
-      fitted = arithmetic * quadratic_slowdown(arithmetic, {}, work.memory, by_arithmetic,
-                                               device.power_limit);
+      fitted = arithmetic *
+               quadratic_slowdown(arithmetic, {}, work.memory, by_arithmetic, device.power_limit);
     }
     return std::max(work.arithmetic.value > 0 ? fitted : Seconds{0},
                     least_time_within_limit(work, busy, device));

@@ -15,12 +15,8 @@ namespace {
 
 // What of a deployment counts only where it generates tokens.
 constexpr std::string_view kOfAnswers[] = {
-    "rerank.host.graph_launch",
-    "rerank.host.largest_graph",
-    "rerank.host.captured_sizes",
-    "rerank.host.graph_sizes",
-    "rerank.serving.attention",
-    "rerank.serving.decode_parts",
+    "rerank.host.graph_launch", "rerank.host.largest_graph", "rerank.host.captured_sizes",
+    "rerank.host.graph_sizes",  "rerank.serving.attention",  "rerank.serving.decode_parts",
     "rerank.serving.sampling",
 };
 

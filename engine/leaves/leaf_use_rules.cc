@@ -96,8 +96,7 @@ std::vector<LeafUse> task_uses() {
       {"host.graph_launch",
        "task is not train, or train.cuda_graphs is true",
        {is("task", {"step", "request", "serve", "denoise", "classify"}), on("train.cuda_graphs")}});
-  uses.push_back(
-      {"host.eager_launch_cost", "host.mode is eager", {is("host.mode", {"eager"})}});
+  uses.push_back({"host.eager_launch_cost", "host.mode is eager", {is("host.mode", {"eager"})}});
   for (const std::string_view path : kNotInTraining) {
     uses.push_back(
         of_task(path, "task is not train", {"step", "request", "serve", "denoise", "classify"}));
@@ -315,8 +314,8 @@ std::vector<LeafUse> role_uses() {
       {"load.image_batch", "there is an encoder", {on("encode.present")}},
   };
   for (const std::string_view path :
-       {"prefill.host.graph_launch", "prefill.host.largest_graph",
-        "prefill.host.graph_sizes", "prefill.serving.attention", "prefill.serving.decode_parts",
+       {"prefill.host.graph_launch", "prefill.host.largest_graph", "prefill.host.graph_sizes",
+        "prefill.serving.attention", "prefill.serving.decode_parts",
         "prefill.serving.mixed_attention", "prefill.serving.new_token_ratio",
         "prefill.serving.stepping", "prefill.serving.prediction_error", "prefill.serving.pushes_kv",
         "prefill.serving.reserved_decode_tokens", "prefill.serving.failures.attempts",

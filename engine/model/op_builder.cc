@@ -11,10 +11,8 @@ void OpBuilder::norm(OpName name, double calls) const {
 void OpBuilder::quantize(OpName name, double calls, double width) const {
   if (bytes_of(formats.activations) >= kActivationBytes) return;
   ops.add(name, Family::quantize, calls,
-          Quantize{.rows = rows,
-                   .width = width,
-                   .format = formats.activations,
-                   .group = formats.group});
+          Quantize{
+              .rows = rows, .width = width, .format = formats.activations, .group = formats.group});
 }
 
 void OpBuilder::all_reduce(OpName name, double calls) const {

@@ -16,7 +16,7 @@ struct OpBuilder {
   const BatchShape& batch;
   const LayerCounts& counts;
   OpList& ops;
-  double rows;  // tokens, padding included
+  double rows;                  // tokens, padding included
   const Quantization& formats;  // of the matrices of this part
 
   Gemm gemm(std::int64_t n, std::int64_t k) const {

@@ -1,5 +1,7 @@
 #include "engine/sharing/shared_device.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -15,6 +17,10 @@ constexpr double kBandwidthToHave = 0.9;
 // waves of thread blocks of a long one.
 constexpr double kWaitedFor = 0.7;
 constexpr Seconds kLongKernel{300e-6};
+
+bool divides_multiprocessors(SharingMode mode) {
+  return mode == SharingMode::spatial || mode == SharingMode::mig;
+}
 
 // One resource, of which either gets its share, and what the other leaves. `need`: for full speed.
 Speeds shared_out(double main_need, double neighbour_need, double main_share) {
@@ -75,6 +81,16 @@ Demand demand_of(std::span<const KernelRow> rows, const Device& device, FlopsPer
           .traffic = traffic / all,
           .busy = 1 - idle / all,
           .kernel = kernels > 0 ? (all - idle) / kernels : Seconds{0}};
+}
+
+std::optional<Refusal> parts_problem(const Device& device, SharingMode mode) {
+  if (!divides_multiprocessors(mode) || device.multiprocessors > 1) return std::nullopt;
+  return Refusal{
+      ReasonClass::divisibility,
+      fmt::format("sharing.mode {} gives each model multiprocessors of its own, and the device {} "
+                  "(device.multiprocessors); time_slices and streams need none",
+                  name_of(mode),
+                  device.multiprocessors == 1 ? "has only one" : "does not say how many it has")};
 }
 
 std::int64_t multiprocessors_in(const Device& device, double share) {

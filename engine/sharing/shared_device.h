@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
+#include "engine/base/refusal.h"
 #include "engine/base/units.h"
 #include "engine/hardware/device.h"
 #include "engine/sharing/sharing_settings.h"
@@ -23,10 +25,8 @@ struct Demand {
 // Of steps that consist of these rows.
 Demand demand_of(std::span<const KernelRow> rows, const Device& device, FlopsPerSecond peak);
 
-// Whether each of two models has multiprocessors of its own, which a device with fewer than two cannot give them.
-constexpr bool divides_multiprocessors(SharingMode mode) {
-  return mode == SharingMode::spatial || mode == SharingMode::mig;
-}
+// Why two models cannot share the device like this, or nothing: where each has multiprocessors of its own, there must be two.
+std::optional<Refusal> parts_problem(const Device& device, SharingMode mode);
 
 // The multiprocessors that a model with that share of them has; the other one has the rest.
 std::int64_t multiprocessors_in(const Device& device, double share);

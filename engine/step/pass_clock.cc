@@ -19,7 +19,8 @@ void slow_work_down(double times, const Device& device, Work& work) {
   }
   const Joules memory = drawn_by_memory(work.bytes, device);
   work.time += longer;
-  work.energy = memory + std::max((work.energy - memory) / times, power_at_rest(device) * work.time);
+  work.energy =
+      memory + std::max((work.energy - memory) / times, power_at_rest(device) * work.time);
   work.saved[Bound::compute] += by_arithmetic;
   work.saved[Bound::memory] += longer - by_arithmetic;
 }

@@ -6,8 +6,7 @@ namespace engine {
 
 void report_array(const OpList& ops, const Device& device, Metrics& metrics) {
   const SystolicArray& array = device.array;
-  const double multipliers =
-      double(array.rows) * double(array.columns) * device.processors();
+  const double multipliers = double(array.rows) * double(array.columns) * device.processors();
   ArrayCall sum;
   for (const PlannedOp& planned : ops) {
     if (const auto call = array_call(planned.op, device)) sum.add(*call, planned.calls);

@@ -209,9 +209,8 @@ bool name_attention(const Names& names, std::int64_t layers) {
 // Which matrices are narrow by the lists of what is, and of what is not, whatever the format calls them.
 QuantScope scope_of(const Node& map, std::int64_t layers) {
   Names spared;
-  for (const std::string_view key :
-       {"ignore", "modules_to_not_convert", "ignored_layers", "exclude_modules",
-        "llm_int8_skip_modules"}) {
+  for (const std::string_view key : {"ignore", "modules_to_not_convert", "ignored_layers",
+                                     "exclude_modules", "llm_int8_skip_modules"}) {
     add_names(map.find(key), spared);
   }
   Names chosen;

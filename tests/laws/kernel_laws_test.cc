@@ -52,7 +52,6 @@ TEST(UnknownMultiprocessors, LeaveTheRoofline) {
   }
 }
 
-
 using toys::Call;
 using toys::Draw;
 using toys::Growth;

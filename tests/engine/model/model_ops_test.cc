@@ -121,8 +121,10 @@ TEST(ModelOps, NarrowExpertsLeaveAttentionIn16Bits) {
 
 // What mixes tokens has 16 bits, with nothing to cast for it; every other matrix is narrow, but routers and logits.
 TEST(ModelOps, NarrowMlpsLeaveMixersIn16Bits) {
-  const Quantization quant{
-      .weights = Dtype::fp8, .activations = Dtype::fp8, .kv = Dtype::fp8, .scope = QuantScope::mlps};
+  const Quantization quant{.weights = Dtype::fp8,
+                           .activations = Dtype::fp8,
+                           .kv = Dtype::fp8,
+                           .scope = QuantScope::mlps};
   for (ModelSpec model : {toys::model(), toys::mixture()}) {
     model.moe.shared_intermediate = model.is_moe() ? 512 : 0;
     OpList ops;

@@ -163,6 +163,18 @@ TEST(HfSpellings, HaveThePublishedSize) {
           "num_key_value_heads": 2, "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512, "num_experts": 256, "num_experts_per_tok": 8,
           "full_attention_interval": 4, "vocab_size": 248320, "max_position_embeddings": 262144, "tie_word_embeddings": false})",
        34.7},
+      // GLM-4.7-Flash, and Kimi K2.5 within what also sees
+      {R"("Glm4MoeLiteForCausalLM"], "num_hidden_layers": 47, "hidden_size": 2048, "num_attention_heads": 20, "num_key_value_heads": 20,
+          "intermediate_size": 10240, "vocab_size": 154880, "max_position_embeddings": 202752, "n_routed_experts": 64, "n_shared_experts": 1,
+          "num_experts_per_tok": 4, "moe_intermediate_size": 1536, "first_k_dense_replace": 1, "kv_lora_rank": 512, "q_lora_rank": 768,
+          "qk_nope_head_dim": 192, "qk_rope_head_dim": 64, "v_head_dim": 256, "tie_word_embeddings": false)",
+       29.94},
+      {R"("KimiK25ForConditionalGeneration"], "tie_word_embeddings": false, "text_config": {"num_hidden_layers": 61, "hidden_size": 7168,
+          "num_attention_heads": 64, "num_key_value_heads": 64, "intermediate_size": 18432, "vocab_size": 163840,
+          "max_position_embeddings": 262144, "n_routed_experts": 384, "n_shared_experts": 1, "num_experts_per_tok": 8,
+          "moe_intermediate_size": 2048, "first_k_dense_replace": 1, "kv_lora_rank": 512, "q_lora_rank": 1536, "qk_nope_head_dim": 128,
+          "qk_rope_head_dim": 64, "v_head_dim": 128})",
+       1026},
       // EXAONE 4.0 32B, Apertus 8B, dots.llm1 (142B of 14B active)
       {R"("Exaone4ForCausalLM"], "num_hidden_layers": 64, "hidden_size": 5120, "head_dim": 128, "num_attention_heads": 40, "num_key_value_heads": 8,
           "intermediate_size": 27392, "vocab_size": 102400, "max_position_embeddings": 131072, "sliding_window": 4096,

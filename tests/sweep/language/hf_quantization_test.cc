@@ -86,21 +86,23 @@ QuantScope scope_of(const std::string& lists, std::int64_t layers = 4) {
 
 // Attention that a list spares has 16 bits, in dense models as in mixtures, whatever the list is called; MLPs stay narrow.
 TEST(HfQuantization, AttentionThatIsSparedLeavesTheMlps) {
-  for (const char* lists :
-       {R"("ignore": ["lm_head", "re:.*self_attn.*"])", R"("ignore": ["re:.*attention.*"])",
-        R"("modules_to_not_convert": ["model.layers.0.self_attn.q_proj", "model.layers.0.self_attn.o_proj", "model.layers.1.self_attn.q_proj", "model.layers.2.self_attn.q_proj", "lm_head"])",
-        R"("exclude_modules": ["model.layers.0.self_attn*", "model.layers.1.self_attn*", "model.layers.2.self_attn*", "model.layers.3.self_attn*"])",
-        R"("ignored_layers": ["self_attn", "lm_head"])"}) {
+  for (
+      const char* lists :
+      {R"("ignore": ["lm_head", "re:.*self_attn.*"])", R"("ignore": ["re:.*attention.*"])",
+       R"("modules_to_not_convert": ["model.layers.0.self_attn.q_proj", "model.layers.0.self_attn.o_proj", "model.layers.1.self_attn.q_proj", "model.layers.2.self_attn.q_proj", "lm_head"])",
+       R"("exclude_modules": ["model.layers.0.self_attn*", "model.layers.1.self_attn*", "model.layers.2.self_attn*", "model.layers.3.self_attn*"])",
+       R"("ignored_layers": ["self_attn", "lm_head"])"}) {
     EXPECT_EQ(scope_of(lists), QuantScope::mlps) << lists;
   }
-  for (const char* lists :
-       {R"("ignore": ["lm_head"])", R"("ignore": ["lm_head", "re:.*mlp.gate$"])",
-        // Norms, encoders of images, and small projections.
-        R"("modules_to_not_convert": ["model.layers.0.self_attn.q_norm", "visual.blocks.0.attn.qkv"])",
-        R"("ignore": ["re:.*self_attn.indexer.*", "re:.*self_attn.kv_b_proj"])",
-        R"("ignore": ["re:.*post_attention_layernorm"])",
-        // Of the first layer alone.
-        R"("modules_to_not_convert": ["model.layers.0.self_attn.q_proj", "model.layers.0.mlp.gate_proj"])"}) {
+  for (
+      const char* lists :
+      {R"("ignore": ["lm_head"])", R"("ignore": ["lm_head", "re:.*mlp.gate$"])",
+       // Norms, encoders of images, and small projections.
+       R"("modules_to_not_convert": ["model.layers.0.self_attn.q_norm", "visual.blocks.0.attn.qkv"])",
+       R"("ignore": ["re:.*self_attn.indexer.*", "re:.*self_attn.kv_b_proj"])",
+       R"("ignore": ["re:.*post_attention_layernorm"])",
+       // Of the first layer alone.
+       R"("modules_to_not_convert": ["model.layers.0.self_attn.q_proj", "model.layers.0.mlp.gate_proj"])"}) {
     EXPECT_EQ(scope_of(lists), QuantScope::all) << lists;
   }
 }
@@ -108,6 +110,11 @@ TEST(HfQuantization, AttentionThatIsSparedLeavesTheMlps) {
 TEST(HfQuantization, WhatExpertsAloneHaveIsSaidByEitherList) {
   EXPECT_EQ(scope_of(R"("ignore": ["re:.*self_attn.*", "re:.*shared_experts.*", "lm_head"])"),
             QuantScope::experts);
+  // Kimi K2.5's own list.
+  EXPECT_EQ(
+      scope_of(
+          R"("ignore": ["lm_head", "re:.*self_attn.*", "re:.*shared_experts.*", "re:.*mlp\\.(gate|up|gate_up|down)_proj.*"])"),
+      QuantScope::experts);
   // The gate of shared experts is no expert.
   EXPECT_EQ(scope_of(R"("ignore": ["re:.*self_attn.*", "re:.*shared_expert_gate$"])"),
             QuantScope::mlps);
