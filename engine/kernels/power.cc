@@ -122,14 +122,14 @@ namespace {
 
 // A kernel's work, as the limit sees it.
 struct LimitedWork {
-  Seconds arithmetic, on_chip;  // at the rated clock
-  Joules by_products;           // on top of what busy multiprocessors draw
+  Seconds arithmetic, on_chip;
+  Joules by_products;  // on top of what busy multiprocessors draw
   Joules memory;
 };
 
 // The least time in which a board whose limit is above what it draws at rest does such work. Its clock may fall for free while it
 // waits for memory, as long as the cache still delivers what memory does; then everything takes longer. At 1/s of the clock, s times
-// `longest`, it draws 1/s of the energy for work: a quadratic equation in the time. Clocks do not matter, as the limit sets them.
+// `longest`, it draws 1/s of the energy for work: a quadratic equation in the time.
 Seconds least_time_within_limit(const LimitedWork& work, Watts busy, const Device& device) {
   const Watts at_rest = std::min(device.idle_power, busy);
   const Watts above_rest = device.power_limit - at_rest;
@@ -159,13 +159,10 @@ Joules sustain(KernelTime& kernel, const Op& op, const Device& device) {
   if (peak.value > 0) by_arithmetic = kAtFullClock * by_arithmetic;
   const Joules by_traffic = device.memory_power * traffic;
   const Watts busy = drawn_while_it_runs(op, device);
-  // At the rated clock, for which powers are stated.
-  const double clock = device.on_chip_scale();
-  const LimitedWork whole{
-      .arithmetic = arithmetic * clock,
-      .on_chip = std::min(on_chip_time(kernel.bytes, device), kernel.time) * clock,
-      .by_products = by_products * clock,
-      .memory = by_traffic};
+  const LimitedWork whole{.arithmetic = arithmetic,
+                          .on_chip = std::min(on_chip_time(kernel.bytes, device), kernel.time),
+                          .by_products = by_products,
+                          .memory = by_traffic};
   const auto limited_to = [&](const LimitedWork& work) {
     Seconds fitted;
     if (peak.value > 0) {
@@ -178,7 +175,8 @@ Joules sustain(KernelTime& kernel, const Op& op, const Device& device) {
   const Seconds limited = limited_to(whole);
   if (limited <= kernel.time) {
     const Joules waiting = busy * (kernel.time - arithmetic);
-    const Joules drawn = at_clock(clock, by_arithmetic + waiting, kernel.time, device);
+    const Joules drawn =
+        at_clock(device.on_chip_scale(), by_arithmetic + waiting, kernel.time, device);
     return std::min(drawn + by_traffic, device.power_limit * kernel.time);
   }
   // Without one kind of work its energy is saved, too; parts that draw nothing save nothing any more.

@@ -36,9 +36,10 @@ struct ClockedWork {
   Joules energy;    // of the kernels, at the full clock
   Joules memory;    // of that: by memory
   Seconds
-      on_chip;  // that the kernels take at least: each its arithmetic, or its traffic through the cache
+      on_chip;  // least of the kernels: of each its arithmetic, or its traffic through the cache
 };
-// How many times longer arithmetic, and the least time on the chip, take at the clock at which all of it together draws no more than the limit; 1: the full one.
+// How many times longer arithmetic takes, and what kernels take at least, at the clock at which all of it together draws no more than
+// the limit; 1: the full one.
 double clock_slowdown(const ClockedWork& work, const Device& device);
 
 // Whether a device says what its kernels draw.

@@ -31,8 +31,8 @@ struct ModelShard {
   Parallelism parallel;
   Quantization quant;  // of the routed experts, and of the KV cache
   Quantization dense;  // of matrices of dense MLPs and shared experts
-  Quantization
-      mixers;  // of what mixes tokens: projections of attention and of scans, and attention itself
+  // Of what mixes tokens: projections of attention and of scans, and attention itself.
+  Quantization mixers;
   LayerCounts layers;
   std::int64_t heads = 1;
   std::int64_t kv_heads = 1;
