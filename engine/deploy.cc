@@ -68,7 +68,7 @@ std::optional<Refusal> deploy(const Deployment& deployment, const CalibrationSet
   deployed.fabric = fabric_of(deployment.cluster, deployment.device);
   if (auto problem = feasibility_problem(deployment, deployed.fabric, copies)) return problem;
   deployed.shard = shard_of(deployment.model, deployment.parallel, deployment.quant);
-  choose_kernels(deployment.serving, deployment.device, deployed.shard);
+  choose_kernels(deployment.serving, deployment.device, deployed.fabric, deployed.shard);
   return std::nullopt;
 }
 

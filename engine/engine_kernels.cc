@@ -27,6 +27,15 @@ constexpr std::array kExceptions{
               {MixedAttention::joined, DecodeParts::even}},
 };
 
+// Neither of the two that `switched` stands for asks where the devices are once this is known.
+ExpertTravel travel_over(const Fabric& fabric, ExpertTravel asked, const Parallelism& parallel) {
+  if (asked != ExpertTravel::switched) return asked;
+  const LinkRates& inside = fabric.scale_up;
+  const bool joined = inside.topology == Topology::fabric &&
+                      parallel.ep <= std::min(fabric.devices_per_node, inside.devices);
+  return joined ? ExpertTravel::automatic : ExpertTravel::gathered;
+}
+
 }  // namespace
 
 bool attention_kernels_differ(const Device& device) {
@@ -44,12 +53,13 @@ AttentionHabits attention_habits(const ServingSettings& serving, ParameterSet ge
   return habits;
 }
 
-void choose_kernels(const ServingSettings& serving, const Device& device, ModelShard& shard) {
+void choose_kernels(const ServingSettings& serving, const Device& device, const Fabric& fabric,
+                    ModelShard& shard) {
   const AttentionHabits habits = attention_habits(serving, choose_set(device));
   const bool ordinary = joinable(*shard.model);
   shard.sampling = serving.sampling;
   shard.four_bit_experts = serving.four_bit_experts;
-  shard.expert_travel = serving.expert_exchange;
+  shard.expert_travel = travel_over(fabric, serving.expert_exchange, shard.parallel);
   shard.narrow_exchange = serving.narrow_exchange;
   shard.shared_experts = serving.shared_experts;
   shard.lora_rank = serving.lora.rank;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/calibration/parameter_set.h"
+#include "engine/hardware/cluster.h"
 #include "engine/model/model_ops.h"
 #include "engine/serving/settings/serving_settings.h"
 
@@ -20,6 +21,7 @@ bool attention_kernels_differ(const Device& device);
 AttentionHabits attention_habits(const ServingSettings& serving, ParameterSet generation);
 
 // Takes an engine's kernels on a device to the shard that runs there.
-void choose_kernels(const ServingSettings& serving, const Device& device, ModelShard& shard);
+void choose_kernels(const ServingSettings& serving, const Device& device, const Fabric& fabric,
+                    ModelShard& shard);
 
 }  // namespace engine

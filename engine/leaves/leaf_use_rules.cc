@@ -318,7 +318,8 @@ std::vector<LeafUse> role_uses() {
         "prefill.serving.attention", "prefill.serving.decode_parts",
         "prefill.serving.mixed_attention", "prefill.serving.new_token_ratio",
         "prefill.serving.stepping", "prefill.serving.prediction_error", "prefill.serving.pushes_kv",
-        "prefill.serving.reserved_decode_tokens", "prefill.serving.failures.attempts",
+        "prefill.serving.remakes_first_token", "prefill.serving.reserved_decode_tokens",
+        "prefill.serving.preempted_to_host", "prefill.serving.failures.attempts",
         "prefill.serving.failures.answers"}) {
     uses.push_back({path, "the deployment generates tokens, which one for prompts does not", {}});
   }

@@ -36,7 +36,8 @@ std::vector<LeafUse> neighbour_uses() {
     uses.push_back({path, "the deployment has devices of its own, which a neighbour has not", {}});
   }
   for (const std::string_view path :
-       {"neighbour.serving.pushes_kv", "neighbour.serving.reserved_decode_tokens"}) {
+       {"neighbour.serving.pushes_kv", "neighbour.serving.remakes_first_token",
+        "neighbour.serving.reserved_decode_tokens", "neighbour.serving.preempted_to_host"}) {
     uses.push_back(
         {path, "another deployment reads the prompts, which it does not for a neighbour", {}});
   }

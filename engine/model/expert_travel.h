@@ -14,9 +14,10 @@ enum class ExpertTravel : std::uint8_t {
   low_latency,  // each copy of a token by itself, straight into the receiver's buffer
   normal,       // one copy to a node, which hands it on
   gathered,     // every device gets all tokens; what it made of them is summed where they came from
+  switched,     // as automatic over one switch that joins all of the devices, else gathered
 };
-constexpr std::array<std::string_view, 4> enum_names(ExpertTravel) {
-  return {"auto", "low_latency", "normal", "gathered"};
+constexpr std::array<std::string_view, 5> enum_names(ExpertTravel) {
+  return {"auto", "low_latency", "normal", "gathered", "switched"};
 }
 
 }  // namespace engine

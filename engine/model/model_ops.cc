@@ -123,6 +123,7 @@ struct Builder : OpBuilder {
       case ExpertTravel::gathered:
         return Kernels::gathered;
       case ExpertTravel::automatic:
+      case ExpertTravel::switched:  // decided by now (choose_kernels)
         break;
     }
     // The kernels for many tokens ask the host how much arrives, which a captured step cannot.

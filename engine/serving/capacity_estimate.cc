@@ -33,7 +33,9 @@ CapacityEstimate capacity_estimate(const PoolSetup& pool, const TypicalWork& wor
   const double fit = double(pool.kv_blocks * settings.block_size) / held;
   // Batches in flight share blocks and seats: as many are in as the pipeline has stages.
   const double stages = double(context.shard.parallel.pp);
-  estimate.batch = std::max(1.0, std::min(fit, double(settings.max_num_seqs)) / stages);
+  const std::int64_t seats =
+      policy_of(settings.policy).seats_in_all(settings.max_num_seqs, context.shard.parallel.pp);
+  estimate.batch = std::max(1.0, std::min(fit, double(seats)) / stages);
 
   const std::int64_t window = context.shard.model->window;
   const auto whole = [](double x) { return std::max<std::int64_t>(1, std::int64_t(x + 0.5)); };

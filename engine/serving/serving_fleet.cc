@@ -194,16 +194,21 @@ void ServingSim::move_on(std::size_t index, const Replica::Stranded& stranded,
       encoders_.withdraw(index, stranded.slot);
       [[fallthrough]];
     case Whereabouts::loading:
+    case Whereabouts::restored:
       transfers_.cancel(now_, index, stranded.slot);
       break;
     case Whereabouts::leaving:
       call_back(index, stranded.slot, sequence);
       break;
     case Whereabouts::landed:
-      if (sequence.waited_for_room) take_back_first_token(sequence);
+      // One that is made anew has been taken back already.
+      if (sequence.waited_for_room && !stages().back().carry.remakes_first_token) {
+        take_back_first_token(sequence);
+      }
       break;
     case Whereabouts::running:
     case Whereabouts::waiting:
+    case Whereabouts::kept:
     case Whereabouts::nowhere:
       break;
   }

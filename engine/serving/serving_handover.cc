@@ -97,12 +97,22 @@ void ServingSim::push(std::size_t index, std::int32_t slot) {
 void ServingSim::fetch(std::size_t index, RequestSource& source) {
   Replica& replica = replicas_[index];
   for (std::int32_t slot; (slot = replica.make_room()) >= 0;) {
-    if (replica.sequence(slot).from_replica < 0) {
+    if (replica.sequence(slot).whereabouts == Whereabouts::restored) {
+      restore(index, slot);
+    } else if (replica.sequence(slot).from_replica < 0) {
       dispatch(index, slot, source);
     } else {
       ship(index, slot);
     }
   }
+}
+
+// A preempted sequence has blocks again: its KV comes back from the host's memory.
+void ServingSim::restore(std::size_t index, std::int32_t slot) {
+  const PoolSetup& pool = problem_->pools[pool_of_[index]];
+  const double tokens = double(replicas_[index].sequence(slot).target + pool.states);
+  const double seconds = tokens * pool.from_host->seconds_per_token + pool.from_host->latency;
+  transfers_.start_from_below(now_ + seconds, index, slot);
 }
 
 void ServingSim::ship(std::size_t index, std::int32_t slot) {
@@ -154,7 +164,11 @@ void ServingSim::take_delivery() {
       return take_awaited(done.shipment.to, done.shipment.slot);
     }
     act(done.shipment.to, -1);
-    replicas_[done.shipment.to].finish_load(done.shipment.slot, now_);
+    if (sequence.whereabouts == Whereabouts::restored) {
+      replicas_[done.shipment.to].restore(done.shipment.slot, now_);
+    } else {
+      replicas_[done.shipment.to].finish_load(done.shipment.slot, now_);
+    }
     return note(done.shipment.to);
   }
   stats_.pool(pool_of_[done.shipment.to]).carry_seconds += now_ - done.started;

@@ -20,6 +20,7 @@ PoolConstants ServingSim::constants_of(std::size_t index) {
   common.sums = &stats_.pool(index);
   common.scratch_plan = &scratch_plan_;
   common.lanes = std::int64_t(pool.lanes);
+  common.seats = policy.seats_in_all(settings.max_num_seqs, common.lanes);
   common.blocks = BlockFilling::of(settings.block_size);
   common.pace = from.pace;
   common.longest = from.longest;
@@ -39,9 +40,12 @@ PoolConstants ServingSim::constants_of(std::size_t index) {
   common.uneven = pool.table.uneven();
   common.carries = stages().size() > 1;
   common.hands_over = !stage.writes;
-  common.tells_first_token = stage.carry.tells_first_token;
+  common.remakes_first_token = stage.carry.remakes_first_token;
+  common.tells_first_token = stage.carry.tells_first_token && !common.remakes_first_token;
+  common.first_token_dropped = common.hands_over && stages().back().carry.remakes_first_token;
   common.given_up_in_sight = gives_up_in_sight(index);
   common.tells_late = common.given_up_in_sight && pool.groups.empty() && pool.lanes == 1;
+  common.keeps_preempted = from.from_host.has_value();
   common.counts_room = problem_->purpose == RunPurpose::figures;
   common.audit = problem_->audit;
   common.answers_come_later = policy.answers_come_later;

@@ -333,7 +333,7 @@ bool ServingSim::depart(std::size_t index, RequestSource& source) {
   for (const std::int32_t slot : replica.departed()) {
     Sequence& sequence = replica.sequence(slot);
     if (!adapters_.empty()) adapters_[index].release(sequence.adapter);
-    if (sequence.output < sequence.asked || (!last && sequence.forks())) {
+    if (!last && sequence.is_handed_over()) {
       hand_over(index, slot, source);
       told = true;  // the replica that goes on with it has its turn first
       continue;

@@ -167,6 +167,7 @@ class ServingSim {
   void dispatch(std::size_t replica, std::int32_t slot, RequestSource& source);
   void push(std::size_t replica, std::int32_t slot);
   void ship(std::size_t replica, std::int32_t slot);
+  void restore(std::size_t replica, std::int32_t slot);
   void fetch(std::size_t replica, RequestSource& source);
   std::int32_t expect(std::size_t replica, const Sequence& sequence, std::int32_t from,
                       std::int32_t from_slot);

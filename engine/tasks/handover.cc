@@ -155,11 +155,13 @@ std::optional<Refusal> carry_of(const HandoverWay& way, Handover& handover) {
     return carried_kv(end, way, 0).value * sends.line.seconds_per_byte;
   };
   const double copies = copies_sent(way);
+  const FirstToken first = way.transfer.first_token_of(way.to.spec->serving.remakes_first_token);
   handover.carry = {
       .token = {.sent = copies * per_token(way.from, out), .received = per_token(way.to, in)},
       .state = {.sent = copies * of_state(way.from, out), .received = of_state(way.to, in)},
       .latency = std::max(out.line.start, in.line.start).value,
-      .tells_first_token = way.transfer.first_token == FirstToken::decode};
+      .tells_first_token = first != FirstToken::prefill,
+      .remakes_first_token = first == FirstToken::remade};
   if (way.transfer.mode == TransferMode::layers) {
     handover.carry.last_share = 1 / double(way.from.spec->model.layers);
   }

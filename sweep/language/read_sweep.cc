@@ -4,6 +4,7 @@
 
 #include "sweep/language/engine_hosts.h"
 #include "sweep/language/expectation.h"
+#include "sweep/language/followed_layouts.h"
 #include "sweep/language/inert_axes.h"
 #include "sweep/language/load_resources.h"
 #include "sweep/language/read_value.h"
@@ -80,6 +81,9 @@ engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
   if (inert_ == InertAxes::refused) {
     notes = notes_on_idle_fields(parts_, base_fields_, roles_in_base_);
     for (std::string& note : notes_on_idle_overrides(parts_, base_fields_, reader.places())) {
+      notes.push_back(std::move(note));
+    }
+    for (std::string& note : notes_on_followed_layouts(parts_, base_fields_, reader.places())) {
       notes.push_back(std::move(note));
     }
   }

@@ -21,7 +21,7 @@ Device a100() {
 
 ModelShard chosen(const ServingSettings& serving, const Device& device, const ModelSpec& model) {
   ModelShard shard = shard_of(model, {}, {});
-  choose_kernels(serving, device, shard);
+  choose_kernels(serving, device, fabric_of({}, device), shard);
   return shard;
 }
 
@@ -34,6 +34,26 @@ TEST(EngineKernels, PoliciesChooseNone) {
     EXPECT_FALSE(shard.joined_attention) << kPolicies[i].name;
     EXPECT_FALSE(shard.even_parts) << kPolicies[i].name;
   }
+}
+
+// TensorRT-LLM writes straight into the memory of devices that one switch joins, and gathers over anything else.
+TEST(EngineKernels, ASwitchThatJoinsAllDevicesDecidesHowExpertsAreReached) {
+  const auto travel = [](Topology topology, std::int64_t joined, std::int64_t sharing) {
+    Device device = a100();
+    device.scale_up.topology = topology;
+    device.scale_up.devices = joined;
+    ServingSettings serving;
+    serving.expert_exchange = ExpertTravel::switched;
+    const ModelSpec model = toys::model();
+    ModelShard shard = shard_of(model, {}, {});
+    shard.parallel.ep = sharing;
+    choose_kernels(serving, device, fabric_of({}, device), shard);
+    return shard.expert_travel;
+  };
+  EXPECT_EQ(travel(Topology::fabric, 8, 8), ExpertTravel::automatic);
+  EXPECT_EQ(travel(Topology::fabric, 8, 16), ExpertTravel::gathered);
+  EXPECT_EQ(travel(Topology::fabric, 72, 64), ExpertTravel::automatic);
+  EXPECT_EQ(travel(Topology::mesh, 8, 8), ExpertTravel::gathered);
 }
 
 TEST(EngineKernels, FlashAttentionFollowsTheGeneration) {

@@ -20,6 +20,7 @@ struct Failing {
   ServingSettings readers;
   bool two_pools = false;
   Journey journey;
+  std::optional<PoolSetup::WayBack> way_back;
 
   explicit Failing(std::uint64_t number) : lab(toys::random_case(number)) {
     toys::Dice dice(44'000'000 + number);
@@ -52,10 +53,14 @@ struct Failing {
         .latency = dice.between(0, 1e-3),
         .last_share = dice.chance(0.5) ? 1 : 0.3,
         .tells_first_token = dice.chance(0.5)};
+    Carry& carry = journey.stages[1].carry;
+    carry.remakes_first_token = carry.tells_first_token && dice.chance(0.5);
+    if (dice.chance(0.5)) way_back = PoolSetup::WayBack{dice.between(0, 1e-4), 1e-4};
   }
   ServingStats::Summary run(bool stepping = false) {
     lab.made.scenario.serving.stepping = readers.stepping = stepping;
     std::vector<PoolSetup> pools{lab.pool()};
+    pools[0].from_host = way_back;
     if (two_pools) {
       pools.push_back({.settings = readers,
                        .context = lab.context,

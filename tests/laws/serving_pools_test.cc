@@ -27,6 +27,7 @@ struct TwoPools {
   ServingSettings readers;
   Carry carry;
   std::int64_t short_prompt = 0;
+  std::optional<PoolSetup::WayBack> way_back;
 
   explicit TwoPools(std::uint64_t number) : lab(toys::random_case(number)) {
     toys::Dice dice(77'000'000 + number);
@@ -45,16 +46,19 @@ struct TwoPools {
                .tells_first_token = dice.chance(0.5)};
     }
     if (dice.chance(0.3)) short_prompt = dice.whole(1, 100);
+    carry.remakes_first_token = carry.tells_first_token && dice.chance(0.5);
+    if (dice.chance(0.5)) way_back = PoolSetup::WayBack{dice.between(0, 1e-4), 1e-4};
   }
   ServingStats::Summary run(bool stepping = false) {
     readers.stepping = lab.made.scenario.serving.stepping = stepping;
     PoolSetup reading = lab.pool();
-    const PoolSetup pools[] = {{.settings = readers,
-                                .context = lab.context,
-                                .kv_blocks = readers.kv_blocks,
-                                .replicas = readers.replicas,
-                                .longest = reading.longest},
-                               lab.pool()};
+    PoolSetup pools[] = {{.settings = readers,
+                          .context = lab.context,
+                          .kv_blocks = readers.kv_blocks,
+                          .replicas = readers.replicas,
+                          .longest = reading.longest},
+                         lab.pool()};
+    pools[1].from_host = way_back;
     Journey journey = over(carry);
     journey.short_prompt = short_prompt;
     return lab.run(pools, journey);

@@ -18,6 +18,8 @@ void switch_on_prefill(Fleet& fleet) {
                                    .latency = fleet.dice.between(0, 1e-3),
                                    .last_share = fleet.dice.chance(0.5) ? 1 : 0.2,
                                    .tells_first_token = fleet.dice.chance(0.5)};
+  Carry& carry = fleet.journey.stages[1].carry;
+  carry.remakes_first_token = carry.tells_first_token && fleet.dice.chance(0.5);
 }
 
 void switch_on_adapters(Fleet& fleet) {

@@ -176,6 +176,10 @@ engine::Result<engine::Scenario> scenario_of(const Row& row, std::string& left_o
   scenario.serving.memory_utilization =
       0.95;  // their usual choice; they fell back to 0.90 or less where memory ran out
   set_bench_limits(model_name, scenario);
+  // Until November 2025 only where more devices share the experts than a token goes to (TensorRT-LLM's pull request 8950).
+  if (scenario.parallel.ep <= scenario.model.moe.top_k) {
+    scenario.serving.expert_exchange = engine::ExpertTravel::gathered;
+  }
   scenario.host.captured_sizes = captured_sizes(scenario.serving.max_num_seqs);
   scenario.host.largest_graph = scenario.serving.max_num_seqs;
   return scenario;

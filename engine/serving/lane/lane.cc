@@ -252,7 +252,12 @@ void Lane::start_step(const StepPlan& plan, double now) {
   const double encoding = begin_prompts(plan, now);
   for (const Chunk& chunk : chunks_) {
     const Sequence& sequence = at(chunk.slot);
-    add_prefill(batch, 1, chunk.tokens, sequence.computed, common.window);
+    if (common.remakes_first_token && chunk.tokens == 1) {
+      // What is left of a prompt that was read elsewhere: to the kernels it is one more decode.
+      add_decode(batch, 1, sequence.computed + 1, common.window);
+    } else {
+      add_prefill(batch, 1, chunk.tokens, sequence.computed, common.window);
+    }
     if (sequence.computed + chunk.tokens == sequence.target) ++batch.sampled;
   }
   batch.adapters = sequences_.adapters_in_step(plan.decodes, chunks_);
@@ -355,7 +360,7 @@ std::int64_t Lane::leave_out(std::int64_t count, BatchShape& batch) {
 
 [[gnu::always_inline]] inline double Lane::step_seconds(const BatchShape& batch, int length) {
   StepTable& table = *replica_->common->table;
-  if (!chunks_.empty()) return table.run_mixed(batch, length);
+  if (batch.prefill_tokens > 0) return table.run_mixed(batch, length);
   Decodes decodes = decodes_of(batch);
   decodes.length = length;
   DecodeLine line;

@@ -46,14 +46,15 @@ void LaneSequences::order_by_prefix() {
   std::ranges::sort(slots, slots + count, {}, place);
 }
 
-// Batches in flight share the seats, and what is inside is spread over them.
+// What is inside is spread over the batches in flight, as far as each of them and all of them together have seats.
 void LaneSequences::share_seats() {
   const ReplicaState& replica = *replica_;
   const PoolConstants& common = *replica.common;
   const std::int64_t inside =
       replica.running + replica.waiting.size() + std::int64_t(replica.landed.size());
-  const std::int64_t seats = std::min(common.settings->max_num_seqs, inside + common.lanes - 1);
-  view_->seats = std::max<std::int64_t>(seats / common.lanes, 1);
+  const std::int64_t share = (std::min(common.seats, inside) + common.lanes - 1) / common.lanes;
+  const std::int64_t others = replica.running - set.running().count;
+  view_->seats = std::max<std::int64_t>(0, std::min(share, common.seats - others));
   view_->others_running =
       replica.running > set.running().count || replica.parked + replica.holders > 0;
 }
@@ -148,8 +149,16 @@ bool LaneSequences::join_landed(double now) {
     if (sequence.waited_for_room)
       replica.tell_first_token(sequence, now, replica.front_end.told(now));
     join(slot);
-    gaps.join(sequence, now);
-    begin(slot);
+    if (replica.common->remakes_first_token && !sequence.goes_on) {
+      // All but the last token of what was read counts as there. It has its blocks for all of it.
+      sequence.taken = view_->blocks_held(sequence);
+      sequence.computed = sequence.target - 1;
+      set.begin_reading(slot);
+    } else {
+      sequence.goes_on = false;
+      gaps.join(sequence, now);
+      begin(slot);
+    }
     if (replica.common->seconds_per_prompt_token > 0) {
       replica.entries.left(now, i + 1 < replica.landed.size() || !replica.arriving.empty());
     }
@@ -160,11 +169,13 @@ bool LaneSequences::join_landed(double now) {
 
 void LaneSequences::begin_decoding(std::int32_t slot, double now) {
   Sequence& sequence = at(slot);
-  replica_->tokens_made += 1;
+  if (!replica_->common->first_token_dropped || !sequence.is_handed_over()) {
+    replica_->tokens_made += 1;
+  }
   const bool forks = sequence.forks() && !replica_->common->hands_over;
   if (forks) replica_->forking.push_back(slot);
   if (sequence.generated == 0) {
-    sequence.read = now;
+    if (sequence.read < 0) sequence.read = now;  // else it was read elsewhere
     sequence.first_token = replica_->front_end.told(now);
   } else if (sequence.generated < sequence.output) {
     gaps.add_after_preemption(sequence, now, *replica_->common->stats);
@@ -288,9 +299,23 @@ void LaneSequences::leave_in_cache(Sequence& sequence) {
   replica.pool.publish_all(sequence.prefix, tokens, sequence.kv);
 }
 
+// All that was computed of it comes back, so nothing is read again; its last token is the next step's input.
+void LaneSequences::keep(std::int32_t slot) {
+  ReplicaState& replica = *replica_;
+  Sequence& sequence = at(slot);
+  stop(slot);
+  replica.common->sums->preempted(0);
+  ++sequence.preemptions;
+  sequence.target = sequence.computed;
+  sequence.goes_on = true;
+  sequence.whereabouts = Whereabouts::kept;
+  replica.kept.push_back(slot);
+}
+
 void LaneSequences::preempt(std::int32_t slot, bool to_the_end) {
   ReplicaState& replica = *replica_;
   Sequence& sequence = at(slot);
+  if (replica.common->keeps_preempted && sequence.decoding) return keep(slot);
   leave_in_cache(sequence);
   stop(slot);
   replica.common->sums->preempted(sequence.computed);

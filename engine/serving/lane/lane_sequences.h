@@ -69,6 +69,7 @@ class LaneSequences {
   // Takes a sequence out of the lane and gives back its blocks. The tokens that it has made are kept.
   void stop(std::int32_t slot);
   void preempt(std::int32_t slot, bool to_the_end);
+  void keep(std::int32_t slot);
   // Less urgent sequences make way where more urgent ones lack blocks or seats (make_way.cc). True where that was for running
   // sequences, which then decode before anything is admitted.
   bool make_way();

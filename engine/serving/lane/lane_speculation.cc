@@ -50,8 +50,7 @@ void Lane::begin_investment() {
   const PoolConstants& common = *replica.common;
   const LateReading& typical = *common.late_reading;
   const double room = double(replica.pool.total() * replica.pool.block_size());
-  const double fit =
-      std::min(room / (typical.prompt + typical.output), double(common.settings->max_num_seqs));
+  const double fit = std::min(room / (typical.prompt + typical.output), double(common.seats));
   const double together =
       std::max(1.0, std::min(double(replica.outstanding), fit) / double(common.lanes));
   const DraftLengths::Saving& saving = common.table->saving(

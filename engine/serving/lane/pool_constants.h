@@ -50,6 +50,7 @@ struct PoolConstants : PolicyConstants {
   // Shared by all replicas, since a plan is made and carried out in one turn.
   StepPlan* scratch_plan = nullptr;
   std::int64_t lanes = 1;  // of one replica: one per pipeline stage, each with a batch in flight
+  std::int64_t seats = 0;  // of a replica, over all lanes
   BlockFilling blocks;
   double front_end_seconds = 0;               // per token; 0: clients have tokens at once
   std::int64_t window = 0;                    // 0: no sliding window
@@ -66,6 +67,10 @@ struct PoolConstants : PolicyConstants {
   bool carries = false;       // KV comes from another pool, or goes to one
   bool hands_over = false;  // a sequence that departs keeps its blocks until its KV is carried away
   bool tells_first_token = false;  // of sequences from another pool, when their KV arrives
+  // Those sequences read the last token of their prompt once more, which gives the first token that is told.
+  bool remakes_first_token = false;
+  bool first_token_dropped = false;  // in the pool that reads for such a one
+  bool keeps_preempted = false;  // their KV waits in the host's memory (serving.preempted_to_host)
   // Other replicas find what this one gives up of its cache, in a store they share.
   bool given_up_in_sight = false;
   // The same, but that store need not be told at once that a prefix was used.

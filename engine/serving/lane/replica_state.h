@@ -31,6 +31,7 @@ struct ReplicaState {
   FewSlots landed;    // sequences whose KV has arrived: they decode from the next step on
   FewSlots departed;  // sequences that are done here with the last event
   FewSlots forking;  // sequences whose prompt was read with the last event and gets several answers
+  FewSlots kept;     // preempted sequences whose KV waits in the host's memory, the first one first
   WaitingQueue arriving;         // sequences whose prompt was read elsewhere: they wait for blocks
   std::int64_t running = 0;      // sequences that run, over all lanes
   std::int64_t outstanding = 0;  // requests inside
@@ -70,8 +71,7 @@ struct ReplicaState {
   // Sequences whose KV has arrived and for which there is no seat.
   std::int64_t unseated() const {
     const std::int64_t inside = running + std::int64_t(landed.size());
-    return std::clamp<std::int64_t>(inside - common->settings->max_num_seqs, 0,
-                                    std::int64_t(landed.size()));
+    return std::clamp<std::int64_t>(inside - common->seats, 0, std::int64_t(landed.size()));
   }
   // Whether the cache of a sequence that leaves is given up after that of others.
   bool pins(const Sequence& sequence) const {
@@ -123,7 +123,8 @@ struct ReplicaState {
     pool.release(sequence.kv, sequence.kv.shared);
     sequence.taken = 0;
   }
-  bool more_to_come() const { return !landed.empty() || !arriving.empty(); }
+  bool wants_room() const { return !kept.empty() || !arriving.empty(); }
+  bool more_to_come() const { return !landed.empty() || wants_room(); }
   // Encodes the images of so many requests, as many at a time as may be encoded together. Returns the seconds that takes.
   double encode(std::size_t requests) {
     PoolSums& sums = *common->sums;

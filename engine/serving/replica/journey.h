@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -72,6 +73,13 @@ struct PoolSetup {
   double slower = 1;
   Turns turns = {};  // where two models take turns on the devices
 
+  // Where preempted sequences leave their KV in the host's memory: the way back.
+  struct WayBack {
+    double seconds_per_token = 0;
+    double latency = 0;
+  };
+  std::optional<WayBack> from_host = {};
+
   double made_in_a_step() const {
     return expected > 0 ? expected : double(pace.tokens) / double(pace.steps);
   }
@@ -97,6 +105,8 @@ struct Carry {
   double last_share = 1;
   // Clients get the first token when the KV has arrived, not when the token was made.
   bool tells_first_token = false;
+  // That token is made anew here, from the prompt's last one, and told then; the one that reading made is dropped.
+  bool remakes_first_token = false;
 };
 
 // One stage of a request's way. A stage that only reads makes the first token and hands the request over to the next stage, which

@@ -48,6 +48,7 @@ void Replica::empty_queues() {
   const Ordering ordering = state_.common->settings->ordering;
   state_.waiting.reset(ordering != Ordering::fcfs && ordering != Ordering::longest_prefix);
   state_.arriving.reset(false);
+  state_.kept.clear();
   state_.awaiting = 0;
   state_.landed.clear();
   state_.departed.clear();
@@ -192,7 +193,7 @@ void begin_anew(Sequence& sequence) {
   sequence.received = sequence.read = -1;
   sequence.carried = 0;
   sequence.had = sequence.found_again = 0;
-  sequence.decoding = false;
+  sequence.decoding = sequence.goes_on = false;
 }
 
 }  // namespace

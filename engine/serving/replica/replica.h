@@ -117,7 +117,8 @@ class alignas(64) Replica {
     find_next();
   }
   void end_turn(bool ran) {
-    if (ran && lanes_.size() > 1 && !state_.waiting.empty()) wake_all();
+    const bool some_wait = !state_.waiting.empty() || !state_.landed.empty();
+    if (ran && lanes_.size() > 1 && some_wait) wake_all();
     find_next();
   }
 
@@ -208,10 +209,12 @@ class alignas(64) Replica {
     sequence.to_replica = replica;
     sequence.to_slot = there;
   }
-  bool expects() const { return !state_.arriving.empty(); }
+  bool expects() const { return state_.wants_room(); }
   // Takes blocks for the first sequence that is expected, and returns its slot. -1: blocks are too few, or requests of its own
   // queue come first.
   std::int32_t make_room();
+  // The KV of a preempted sequence is back from the host's memory.
+  void restore(std::int32_t slot, double now);
   // The prompt of a sequence for which blocks were set aside here has now been read, in `slot` of `replica`.
   void was_read(std::int32_t slot_here, const Sequence& read, std::int32_t replica,
                 std::int32_t slot);
@@ -257,7 +260,8 @@ class alignas(64) Replica {
   std::int64_t cached_tokens(std::span<const PrefixExtent> prefix, std::int64_t prompt,
                              double time);
   std::int64_t waiting() const {
-    return state_.waiting.size() + state_.arriving.size() + state_.awaiting + state_.loading;
+    return state_.waiting.size() + state_.arriving.size() + state_.awaiting + state_.loading +
+           std::int64_t(state_.kept.size());
   }
   const KvPool& pool() const { return state_.pool; }
   // Summed over all lanes. Work that is not done by `until` counts neither as idle nor as busy.
@@ -265,6 +269,10 @@ class alignas(64) Replica {
   TimelineRow row_at(double time, double& tokens_before) const;
 
  private:
+  void drop_first_token(Sequence& sequence) const;
+  // Blocks that are free for KV from elsewhere, beside what running sequences and prompts that are read again need.
+  std::int64_t free_for_others(const ReplicaView& view) const;
+  std::int32_t make_room_to_restore();
   // Finds the lane that has something to do next, and returns when the first of the others has. Of lanes that wait for the first
   // stage, the one that has waited longest takes it. Otherwise, where proposals occupy the last stage, so that fewer lanes than
   // there are fill the pipeline, some lanes would never have a turn.

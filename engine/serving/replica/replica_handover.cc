@@ -8,6 +8,11 @@
 
 namespace engine {
 
+// The token that reading made, where this pool makes it anew.
+void Replica::drop_first_token(Sequence& sequence) const {
+  if (state_.common->remakes_first_token) --sequence.generated;
+}
+
 std::int32_t Replica::expect(const Sequence& read, std::int32_t replica, std::int32_t slot,
                              double now, Awaited awaits) {
   const std::int32_t here = new_slot();
@@ -19,6 +24,7 @@ std::int32_t Replica::expect(const Sequence& read, std::int32_t replica, std::in
   sequence.computed = sequence.reserved = sequence.taken = sequence.carried = 0;
   sequence.order = enter_queue(sequence, 0, now);
   sequence.read = read.last_token;
+  if (replica >= 0) drop_first_token(sequence);
   sequence.waited_for_room = false;
   sequence.from_replica = replica;
   sequence.from_slot = slot;
@@ -48,12 +54,7 @@ std::int64_t Replica::reserved_for_decodes() const {
   return (inside + 1) * state_.pool.blocks_for(settings.reserved_decode_tokens);
 }
 
-std::int32_t Replica::make_room() {
-  // Sequences that were preempted here come first.
-  if (state_.arriving.empty() || !state_.waiting.empty()) return -1;
-  const std::int32_t slot = state_.arriving.at(0);
-  Sequence& sequence = state_.sequences[std::size_t(slot)];
-  KvPool& pool = state_.pool;
+std::int64_t Replica::free_for_others(const ReplicaView& view) const {
   // One block is left to each decoding sequence; otherwise KV that lands would push one of them out. This does not change before one of
   // them ends, so a stretch need not be cut to ask again.
   std::int64_t growing = 0, left_free = 0;
@@ -62,11 +63,22 @@ std::int32_t Replica::make_room() {
     growing += lane.running().growing;
     left_free += lane.blocks_to_read();
   }
-  const ReplicaView& view = turn_->view();
   left_free += std::max(growing, reserved_for_decodes());
+  return state_.pool.free() - view.margin() - left_free;
+}
+
+std::int32_t Replica::make_room() {
+  // Sequences that were preempted here come first.
+  if (!state_.waiting.empty()) return -1;
+  if (!state_.kept.empty()) return make_room_to_restore();
+  if (state_.arriving.empty()) return -1;
+  const std::int32_t slot = state_.arriving.at(0);
+  Sequence& sequence = state_.sequences[std::size_t(slot)];
+  KvPool& pool = state_.pool;
+  const ReplicaView& view = turn_->view();
   // Its state comes with it.
   const KvPool::Match hit = pool.match_without_state(sequence.prefix, sequence.target);
-  const std::int64_t free = pool.free() - view.margin() - left_free;
+  const std::int64_t free = free_for_others(view);
   const bool reserves = policy_of(state_.common->settings->policy).reserves;
   // Its first token is there already, and its last one leaves no KV. It is given no more blocks than there are.
   const std::int64_t most = pool.total() * pool.block_size() - state_.common->pace.ahead();
@@ -92,6 +104,36 @@ std::int32_t Replica::make_room() {
   return slot;
 }
 
+std::int32_t Replica::make_room_to_restore() {
+  const std::int32_t slot = state_.kept.front();
+  Sequence& sequence = state_.sequences[std::size_t(slot)];
+  const ReplicaView& view = turn_->view();
+  const std::int64_t blocks = view.blocks_for(sequence.target);
+  // With room for its next step, or it would be preempted again before that, time after time.
+  const std::int64_t next = view.blocks_for(sequence.target + state_.common->pace.most());
+  if (next > free_for_others(view)) return -1;
+  state_.kept.erase(state_.kept.begin());
+  sequence.whereabouts = Whereabouts::restored;
+  sequence.computed = sequence.target;
+  state_.pool.take(blocks);
+  ++state_.parked;
+  state_.parked_blocks += blocks;
+  state_.common->sums->peak(state_.pool.used());
+  return slot;
+}
+
+void Replica::restore(std::int32_t slot, double now) {
+  Sequence& sequence = state_.sequences[std::size_t(slot)];
+  sequence.whereabouts = Whereabouts::landed;
+  sequence.waited_for_room = false;  // its first token was told before
+  settle(now);
+  const std::int64_t shared = sequence.kv.shared;
+  state_.pool.publish_carried(sequence.prefix, sequence.computed, sequence.kv);
+  state_.parked_blocks -= sequence.kv.shared - shared;
+  state_.landed.push_back(slot);
+  stop_lanes(now);
+}
+
 void Replica::was_read(std::int32_t slot_here, const Sequence& read, std::int32_t replica,
                        std::int32_t slot) {
   Sequence& sequence = state_.sequences[std::size_t(slot_here)];
@@ -102,6 +144,7 @@ void Replica::was_read(std::int32_t slot_here, const Sequence& read, std::int32_
   sequence.loaded = read.loaded;
   sequence.cached = read.cached;
   sequence.preemptions = read.preemptions;
+  drop_first_token(sequence);
   sequence.waited_for_room = false;  // it did so before it was read
   sequence.from_replica = replica;
   sequence.from_slot = slot;
@@ -116,7 +159,7 @@ void Replica::receive(std::int32_t slot, double now) {
   state_.tell_first_token(sequence, now, ahead.told_from_elsewhere(now));
   // Without a seat its first token is told later, by `join_landed`.
   const std::int64_t inside = state_.running + std::int64_t(state_.landed.size());
-  sequence.waited_for_room = inside >= state_.common->settings->max_num_seqs;
+  sequence.waited_for_room = inside >= state_.common->seats;
   const std::int64_t shared = sequence.kv.shared;
   settle(now);
   if (sequence.forks()) {
@@ -201,7 +244,7 @@ std::int32_t Replica::take_over(const Sequence& sequence, std::int64_t output, d
   here.had = here.found_again = 0;
   here.from_replica = here.from_slot = here.to_replica = here.to_slot = -1;
   here.received = here.read = -1;
-  here.decoding = false;
+  here.decoding = here.goes_on = false;
   count_in(here, output);
   here.order = enter_queue(here, here.target, now);
   queue_up(slot, awaits, now);

@@ -28,6 +28,8 @@ enum class Whereabouts : std::uint8_t {
   expected,  // read elsewhere, and waits for blocks here
   fetched,   // read elsewhere, and has blocks here; its KV is under way
   landed,    // read elsewhere, and waits for its first step here
+  kept,      // preempted, and its KV waits in the host's memory for blocks
+  restored,  // the same, and has blocks; its KV is on its way back
   leaving,   // read here, and holds its blocks until its KV has been carried away
 };
 
@@ -50,6 +52,7 @@ struct alignas(64) Sequence {
   bool waited_for_room = false;  // it waited for room before its KV was carried here, or for a seat
   bool closes = true;            // the last request of its session
   bool encoded = false;          // its images are encoded, where the replica does that itself
+  bool goes_on = false;          // its KV comes back from the host: it decodes on without reading
   Awaited awaits = Awaited::nothing;
   RequestClass service_class = RequestClass::normal;
   Whereabouts whereabouts = Whereabouts::nowhere;
@@ -106,6 +109,8 @@ struct alignas(64) Sequence {
 
   // Whether other answers begin once its prompt has been read.
   bool forks() const { return branches > 1 && answers < 0; }
+  // Whether others of its tokens, or other answers, are made by another pool.
+  bool is_handed_over() const { return output < asked || forks(); }
   // Whether it has left something in the cache that only it can use.
   bool left_own() const { return !prefix.empty() && prefix.back().own(); }
   // While it loads: whether it still has the blocks that were set aside for that.

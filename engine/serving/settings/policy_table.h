@@ -2,6 +2,7 @@
 // and a timeline worked out by hand to tests/engine/serving/policies_test.cc.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +25,10 @@ enum class StepBudget : std::uint8_t { max_num_batched_tokens, chunk };
 // as a prompt, without the tokens that it has made since.
 enum class LeftInCache : std::uint8_t { computed, read };
 
+// What serving.max_num_seqs counts in a pipeline, which has as many batches in flight as stages: the sequences of all batches; those of
+// all batches of which each has an equal whole share; or those of each batch.
+enum class Seats : std::uint8_t { of_all_batches, in_equal_shares, of_each_batch };
+
 struct PolicyEntry {
   std::string_view name;
   Plan* plan;
@@ -33,6 +38,15 @@ struct PolicyEntry {
   bool answers_come_later = false;
   LeftInCache left_in_cache = LeftInCache::computed;
   bool limits_pieces = false;  // of one prompt in a step (serving.long_prefill_threshold)
+  Seats seats = Seats::of_all_batches;
+
+  // Most sequences of one batch, and of all `batches`, where serving.max_num_seqs is `most`.
+  constexpr std::int64_t seats_of_batch(std::int64_t most, std::int64_t batches) const {
+    return seats == Seats::in_equal_shares ? std::max<std::int64_t>(most / batches, 1) : most;
+  }
+  constexpr std::int64_t seats_in_all(std::int64_t most, std::int64_t batches) const {
+    return seats == Seats::of_all_batches ? most : batches * seats_of_batch(most, batches);
+  }
 };
 
 // Keys of points hold the position: new ones go to the end.
@@ -40,9 +54,17 @@ inline constexpr std::array kPolicies{
     PolicyEntry{.name = "vllm_v1", .plan = plan_vllm_v1, .limits_pieces = true},
     PolicyEntry{"vllm_v0", plan_vllm_v0},
     PolicyEntry{"sarathi", plan_sarathi, StepBudget::chunk},
-    PolicyEntry{"sglang", plan_sglang, StepBudget::chunk, false, true, LeftInCache::read},
+    // Scheduler.init_running_status: max(max_running_requests // pp_size, 1)
+    PolicyEntry{.name = "sglang",
+                .plan = plan_sglang,
+                .budget = StepBudget::chunk,
+                .answers_come_later = true,
+                .left_in_cache = LeftInCache::read,
+                .seats = Seats::in_equal_shares},
     PolicyEntry{"orca", plan_orca, StepBudget::max_num_batched_tokens, true},
-    PolicyEntry{"no_evict", plan_no_evict, StepBudget::max_num_batched_tokens, true},
+    // PyTorchModelEngine.get_max_num_sequences: pp_size * max_batch_size
+    PolicyEntry{
+        .name = "no_evict", .plan = plan_no_evict, .reserves = true, .seats = Seats::of_each_batch},
     PolicyEntry{"static", plan_static, StepBudget::max_num_batched_tokens, true},
 };
 

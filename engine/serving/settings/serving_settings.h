@@ -89,7 +89,9 @@ struct ServingSettings {
   double prediction_error = 0;
   bool encodes_images = false;
   bool pushes_kv = false;
+  bool remakes_first_token = false;
   std::int64_t reserved_decode_tokens = 0;
+  bool preempted_to_host = false;
   ScalingSettings scaling;
   KvTierSettings tiers;
   FailureSettings failures;
@@ -122,11 +124,12 @@ struct ServingSettings {
         "most tokens in one step; auto: as vLLM's server sets it by itself, 8192 on devices of 70 "
         "GiB or more other than A100s, else 2048 (column token_limit)",
         non_negative_or("auto"));
-    visit(
-        "max_num_seqs", self.max_num_seqs,
-        "most sequences in one step; auto: as vLLM's server sets it by itself, 1024 on devices of "
-        "70 GiB or more other than A100s, else 256 (column sequence_limit)",
-        non_negative_or("auto"));
+    visit("max_num_seqs", self.max_num_seqs,
+          "most sequences in one step, in a pipeline of vLLM's policies in all steps under way, of "
+          "sglang's in equal whole shares; auto: as vLLM's server sets it by itself, 1024 on "
+          "devices of "
+          "70 GiB or more other than A100s, else 256 (column sequence_limit)",
+          non_negative_or("auto"));
     visit(
         "chunk", self.chunk,
         "sarathi: most tokens in one step; sglang: most of one prefill step; auto: as SGLang sets "
@@ -214,7 +217,8 @@ struct ServingSettings {
           "experts shared by several replicas: how tokens get there; low_latency, normal: DeepEP's "
           "kernels for few and for many tokens; gathered: all devices get all tokens, and sums are "
           "scattered back, as engines do unless they are told otherwise; auto: low_latency in "
-          "steps of decodes alone, else the faster of the two",
+          "steps of decodes alone, else the faster of the two; switched: as auto where one switch "
+          "joins the devices (NVLink of a node or a rack), else gathered",
           any_value);
     visit(
         "narrow_exchange", self.narrow_exchange,
@@ -257,11 +261,20 @@ struct ServingSettings {
         "read, and its KV cache is sent there (SGLang); false: it is fetched once the prompt has "
         "been read and there is room (vLLM, TensorRT-LLM)",
         any_value);
+    visit("remakes_first_token", self.remakes_first_token,
+          "with prefill: where a KV cache has come, the last token of its prompt is read once more "
+          "for the first token of the answer, and the one that the reader made is dropped (vLLM); "
+          "false: the reader's token comes with the KV cache (SGLang, TensorRT-LLM)",
+          any_value);
     visit(
         "reserved_decode_tokens", self.reserved_decode_tokens,
         "with prefill: tokens that stay free for each sequence inside, and for the next one, when "
         "blocks are set aside for its KV cache (SGLang: --num-reserved-decode-tokens)",
         non_negative);
+    visit("preempted_to_host", self.preempted_to_host,
+          "with prefill: the KV cache of a preempted request waits in the host's memory, and comes "
+          "back before any other when there is room (SGLang); false: the request is read again",
+          any_value);
     visit("scaling", self.scaling, "how the number of replicas follows the load", any_value);
     visit("tiers", self.tiers, "where KV caches of prefixes are kept besides the device",
           any_value);

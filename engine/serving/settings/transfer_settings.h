@@ -17,12 +17,16 @@ enum class TransferMode : std::uint8_t {
 };
 constexpr std::array<std::string_view, 2> enum_names(TransferMode) { return {"whole", "layers"}; }
 
-// Which deployment tells the client the first token, which is made by reading the prompt.
+// Which deployment makes the first token that the client gets, and tells it.
 enum class FirstToken : std::uint8_t {
-  decode,  // the deployment that goes on, once it has the KV: SGLang, TensorRT-LLM, vLLM behind Dynamo
-  prefill,  // the one that read the prompt, at once
+  automatic,  // as its engine does
+  decode,   // it comes with the KV, and the deployment that goes on tells it: SGLang, TensorRT-LLM
+  prefill,  // the deployment that read the prompt tells it, at once
+  remade,   // the deployment that goes on makes it anew, from the prompt's last token: vLLM
 };
-constexpr std::array<std::string_view, 2> enum_names(FirstToken) { return {"decode", "prefill"}; }
+constexpr std::array<std::string_view, 4> enum_names(FirstToken) {
+  return {"auto", "decode", "prefill", "remade"};
+}
 
 // When the deployment that goes on gives blocks to a KV cache.
 enum class TransferInitiative : std::uint8_t {
@@ -48,7 +52,7 @@ struct TransferSettings {
   TransferMode mode = TransferMode::whole;
   TransferInitiative initiative = TransferInitiative::automatic;
   TransferContention contention = TransferContention::transfers;
-  FirstToken first_token = FirstToken::decode;
+  FirstToken first_token = FirstToken::automatic;
   std::int64_t local_prompt = 0;
   double oversubscription = 1;
   std::int64_t rails = 0;
@@ -56,6 +60,11 @@ struct TransferSettings {
   bool pushes(bool engine_pushes) const {
     return initiative == TransferInitiative::automatic ? engine_pushes
                                                        : initiative == TransferInitiative::push;
+  }
+  // Never automatic.
+  FirstToken first_token_of(bool engine_remakes) const {
+    if (first_token != FirstToken::automatic) return first_token;
+    return engine_remakes ? FirstToken::remade : FirstToken::decode;
   }
 
   template <class Self, class Visit>
@@ -81,8 +90,10 @@ struct TransferSettings {
           "an adapter while both use it",
           any_value);
     visit("first_token", self.first_token,
-          "which deployment sends the first token: decode, once it has the KV cache; prefill, when "
-          "it has read the prompt",
+          "which deployment sends the first token; decode: the main one, once it has the KV cache; "
+          "prefill: that one, when it has read the prompt; remade: the main one, which makes it "
+          "anew from the prompt's last token in its first step; auto: decode or remade, as "
+          "serving.remakes_first_token says of the main deployment's engine",
           any_value);
     visit("local_prompt", self.local_prompt,
           "task serve: the main deployment reads prompts itself of which at most this many tokens "

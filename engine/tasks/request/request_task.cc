@@ -78,7 +78,8 @@ struct PromptPart {
   StepTime drafts;  // once more, by the model that proposes tokens, in the prefill deployment
   std::optional<Deployment> draft;  // which is laid out like this there
   std::optional<KernelRow> carry;
-  bool tells_first_token = false;  // only when the KV cache is there
+  bool tells_first_token = false;    // only when the KV cache is there
+  bool remakes_first_token = false;  // and anew: what reading made is dropped
 
   Work carried() const { return carry ? carry->work : Work{}; }
 };
@@ -153,6 +154,7 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
   }
   if (request.output == 1) return std::nullopt;  // the prompt's last step gives the only token
   part.tells_first_token = handover.carry.tells_first_token;
+  part.remakes_first_token = handover.carry.remakes_first_token;
   const double batch = double(request.batch);
   const Seconds reading = part.time.total() + part.drafts.total();
   const Seconds carried = exposed_carry(handover.carry, {batch, double(tokens)}, reading);
@@ -169,12 +171,24 @@ struct AnswerPart {
   // The prompt once more, by the model that proposes tokens, beside the main one or on devices of its own.
   StepTime read;
   StepTime proposed;  // before each step
+  // The first token, where it is made anew from the prompt's last one: a step for which nothing is proposed.
+  StepTime remade;
+  Interval remade_interval;
 };
 
-AnswerPart write_answer(const TaskPoint& point, Breakdown& kernels) {
+AnswerPart write_answer(const TaskPoint& point, bool remakes_first_token, Breakdown& kernels) {
   const Scenario& scenario = point.scenario;
   const RequestShape request = with_passages(scenario);
   AnswerPart part;
+  if (remakes_first_token) {
+    Breakdown first;
+    part.remade = decode_time(
+        {.sequences = request.batch, .context = request.cached + request.prompt, .steps = 1},
+        point.main.context(point.work), first);
+    const std::vector<KernelRow> rows = std::move(first).take();
+    part.remade_interval = interval_of(rows);
+    for (const KernelRow& row : rows) kernels.add(row);
+  }
   part.run = {.sequences = request.batch, .context = request.cached + request.prompt + 1};
   if (point.draft != nullptr) part.run.pace = point.draft->pace;
   part.run.steps = part.run.pace.steps_for(0, request.output - 1);
@@ -204,15 +218,15 @@ void report_latency(const Scenario& scenario, const RetrievalPart& passages,
   Seconds ttft = passages.total() + prompt.time.total() + prompt.drafts.total();
   Seconds rest = answer.time.total() + answer.proposed.total();
   (scenario.prefill.present ? rest : ttft) += answer.read.total();
-  metrics.ttft = ttft + told.time;
-  metrics.ttft_low = first.low + told.low;
-  metrics.ttft_high = first.high + told.high;
+  metrics.ttft = ttft + told.time + answer.remade.total();
+  metrics.ttft_low = first.low + told.low + answer.remade_interval.low;
+  metrics.ttft_high = first.high + told.high + answer.remade_interval.high;
   if (scenario.request.output == 1) return;
   const double tokens = double(scenario.request.output - 1);
   const Interval later = interval_of(outcome.kernels, Phase::decode);
   metrics.tpot = (rest + prompt.carried().time - told.time) / tokens;
-  metrics.tpot_low = (later.low - told.low) / tokens;
-  metrics.tpot_high = (later.high - told.high) / tokens;
+  metrics.tpot_low = (later.low - told.low - answer.remade_interval.low) / tokens;
+  metrics.tpot_high = (later.high - told.high - answer.remade_interval.high) / tokens;
 }
 
 // Batches at the same time: as many as the pipeline that answers has, but no more than the deployments keep up with that read prompts
@@ -238,6 +252,7 @@ void report_shares(const TaskPoint& point, const RetrievalPart& passages, const 
   const bool reads = scenario.prefill.present;
   const bool others = drafts_on_others(point);
   DeviceTime main = answer.time.device, draft = answer.read.device, reading = prompt.time.device;
+  main.add(answer.remade.device);
   main.add(passages.search.device);
   draft.add(answer.proposed.device);
   if (!reads) main.add(reading);
@@ -301,7 +316,7 @@ void run_request(const TaskPoint& point, Outcome& outcome) {
   if (auto problem = read_prompts(point, kernels, prompt)) {
     return outcome.refuse(std::move(*problem));
   }
-  const AnswerPart answer = write_answer(point, kernels);
+  const AnswerPart answer = write_answer(point, prompt.remakes_first_token, kernels);
   outcome.kernels = std::move(kernels).take();
   report_latency(scenario, passages, prompt, answer, outcome);
   StepTime all = prompt.time;
@@ -314,6 +329,7 @@ void run_request(const TaskPoint& point, Outcome& outcome) {
     all.add(answer.read);
     all.add(answer.proposed);
   }
+  all.add(answer.remade);
   all.add(answer.time);
   if (prompt.carry) {
     all.device.add(*prompt.carry);

@@ -124,6 +124,16 @@ void add_tiers(const KvTierSettings& tiers, const TokenRoom& room, PoolSetup& po
                                tiers.store_link.value > 0 ? per_token / tiers.store_link.value : 0};
 }
 
+void add_way_from_host(const Deployed& main, double context, PoolSetup& pool) {
+  const LinkRates& link = pool.context.fabric.host_link;
+  if (link.bandwidth.value <= 0) return;
+  const MessageLine copies = copies_over(link, pool.context.device, pool.context.calibration);
+  const Bytes tokens = main.kv_of(context) - main.kv_of(0);
+  pool.from_host =
+      PoolSetup::WayBack{.seconds_per_token = tokens.value / context * copies.seconds_per_byte,
+                         .latency = copies.start.value};
+}
+
 std::optional<Refusal> peers_problem(const Deployed& deployed, const PoolSetup& pool) {
   const Cluster& cluster = deployed.spec->cluster;
   const bool stated = cluster.devices_per_node > 0 || cluster.nodes > 0 ||

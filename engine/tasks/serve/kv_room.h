@@ -36,6 +36,10 @@ Pace beside_states(Pace pace, std::int64_t states);
 // has one disk, and all replicas share a store. What several devices hold of a token lies there once.
 void add_tiers(const KvTierSettings& tiers, const TokenRoom& room, PoolSetup& pool);
 
+// The way back of KV caches that preempted sequences of the main deployment leave in the host's memory, each device's share over its own
+// link. Without such a link they are read again.
+void add_way_from_host(const Deployed& main, double context, PoolSetup& pool);
+
 // Why there is not enough memory of peers. Where a cluster is stated, a node has a fixed number of other devices.
 std::optional<Refusal> peers_problem(const Deployed& deployed, const PoolSetup& pool);
 

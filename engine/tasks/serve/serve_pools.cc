@@ -288,6 +288,9 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
                             adapter_memory(scenario, on.serving.lora, readers_.shard);
   const double here = devices_in(on), there = devices_in(scenario);
 
+  if (scenario.serving.preempted_to_host) {
+    add_way_from_host(point_.main, typical.prompt + typical.output, pools_[0]);
+  }
   const MemoryDemand demand = engine_demand(on.serving, {typical.prompt, 1});
   const Footprint footprint = footprint_of(readers_, demand);
   if (auto problem = memory_problem(readers_, footprint, demand))

@@ -20,7 +20,8 @@ engine::ModelShard shard_under(const std::string& serving, const std::string& de
   const auto hardware = read_named(library(), "devices", device);
   EXPECT_TRUE(settings.ok() && hardware.ok()) << serving << " " << device;
   engine::ModelShard shard = engine::shard_of(model, {}, {});
-  engine::choose_kernels(settings->scenario.serving, hardware->scenario.device, shard);
+  const engine::Device& built = hardware->scenario.device;
+  engine::choose_kernels(settings->scenario.serving, built, engine::fabric_of({}, built), shard);
   return shard;
 }
 
