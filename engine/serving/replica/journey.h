@@ -19,6 +19,7 @@
 #include "engine/step/draft_step.h"
 #include "engine/step/pace.h"
 #include "engine/step/step_time.h"
+#include "engine/workload/load_classes.h"
 
 namespace engine {
 
@@ -71,6 +72,8 @@ struct PoolSetup {
   // collectives share adapters with transfers.
   double slower = 1;
   Turns turns = {};  // where two models take turns on the devices
+  // Seconds of a replica that a request of each class takes, up to a factor: where classes have replicas of their own.
+  std::array<double, kRequestClasses> class_seconds = {1, 1, 1};
 
   double made_in_a_step() const {
     return expected > 0 ? expected : double(pace.tokens) / double(pace.steps);
