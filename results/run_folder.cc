@@ -27,7 +27,7 @@ using engine::Mistake;
 // The other tables get their folders with their first rows.
 constexpr Table kAlwaysThere[] = {Table::points, table_named("kernels")};
 
-// The first lines in which two texts differ.
+// The first lines in which two texts differ: of what decides the points where they differ there, not of what comes before it.
 std::string first_difference(const std::string& before, const std::string& now) {
   const auto line_at = [](const std::string& text, std::size_t& at) {
     if (at >= text.size()) return std::string("(end)");
@@ -36,9 +36,15 @@ std::string first_difference(const std::string& before, const std::string& now) 
     at = end + 1;
     return line;
   };
-  std::size_t a = 0;
-  std::size_t b = 0;
-  for (int number = 1; a < before.size() || b < now.size(); ++number) {
+  const auto base_of = [](const std::string& text) {
+    const std::size_t base = text.find("\nbase:");
+    return base == std::string::npos ? 0 : base + 1;
+  };
+  std::size_t a = base_of(before);
+  std::size_t b = base_of(now);
+  if (before.substr(a) == now.substr(b)) a = b = 0;
+  for (auto number = 1 + std::count(before.begin(), before.begin() + std::ptrdiff_t(a), '\n');
+       a < before.size() || b < now.size(); ++number) {
     const std::string was = line_at(before, a);
     const std::string is = line_at(now, b);
     if (was != is) return fmt::format("line {} was '{}' and is '{}'", number, was, is);
@@ -127,16 +133,16 @@ std::optional<Mistake> RunFolder::State::check_header(const ManifestHeader& head
   return std::nullopt;
 }
 
-// Before the first manifest nothing depends on the text: a run that got no further may change it.
-// Later the spec is known to be the same, and only a damaged text is written again.
+// Before the first manifest nothing depends on the text: a run that got no further may change it. Later the spec is known to be the same:
+// a text that differs names files where they lie now.
 void RunFolder::State::write_run_yaml(bool first) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (is_hidden_name(entry.path().filename().string(), kRunYaml)) fs::remove(entry.path());
   }
   const std::optional<std::string> found = unsealed_text(read_file(folder / kRunYaml).value_or(""));
-  if (found && (!first || *found == identity.run_yaml)) return;
+  if (found && *found == identity.run_yaml) return;
   write_durably(folder / kRunYaml, sealed_text(identity.run_yaml));
-  if (!first) notices.push_back("run.yaml was missing or damaged, and was written again");
+  if (!first && !found) notices.push_back("run.yaml was missing or damaged, and was written again");
 }
 
 // Drops parts that are gone, cut short, or have points that may do better now, and deletes what a kill left of this shard.

@@ -155,6 +155,15 @@ std::vector<LeafUse> arrival_uses() {
   };
 }
 
+// Traces and curves are measured whole.
+std::vector<ValueUse> measure_values() {
+  return {{.path = "load.measure",
+           .value = "steady",
+           .otherwise = "whole",
+           .where = "load.arrivals is poisson, gamma, deterministic or closed",
+           .any_of = {is("load.arrivals", {"poisson", "gamma", "deterministic", "closed"})}}};
+}
+
 std::vector<LeafUse> request_uses() {
   const UseCondition drawn =
       is("load.arrivals", {"poisson", "gamma", "deterministic", "curve", "closed"});
@@ -374,6 +383,7 @@ std::vector<LeafUse> leaf_use_rules() {
 std::vector<ValueUse> value_use_rules() {
   std::vector<ValueUse> uses = schedule_values();
   for (ValueUse& use : ordering_values()) uses.push_back(std::move(use));
+  for (ValueUse& use : measure_values()) uses.push_back(std::move(use));
   return uses;
 }
 

@@ -176,6 +176,7 @@ void KvPool::hold(std::span<const PrefixExtent> prefix, const Match& match, KvHo
 
 void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, Sharing how,
                    KvHolding& holding) {
+  const std::int64_t whole = std::max(how.prompt, prefix.empty() ? 0 : prefix.back().end);
   while (holding.next_extent < prefix.size()) {
     const std::size_t i = holding.next_extent;
     const std::int64_t start = i == 0 ? 0 : prefix[i - 1].end;
@@ -189,9 +190,10 @@ void KvPool::share(std::span<const PrefixExtent> prefix, std::int64_t tokens, Sh
     const std::int32_t index = known ? found : insert(prefix[i].key);
     Extent& extent = extents_[std::size_t(index)];
     extent.own = prefix[i].own();
-    const bool goes_on = !in_part && end < prefix.back().end;
+    const bool goes_on = !in_part && end < whole;
     const Reached reached{index, start, end, goes_on, known && extent.blocks >= computed};
-    const bool keeps = state_blocks_ > 0 && how.has_states && wants_state(prefix, i, reached);
+    const bool keeps =
+        state_blocks_ > 0 && how.has_states && wants_state(prefix, i, reached, whole);
     // Another request has computed as much meanwhile: its copy is the shared one, and this one stays private.
     if (reached.known) {
       if (keeps) keep_state(reached, holding);

@@ -149,9 +149,12 @@ class KvPool {
     }
   }
 
-  // The request has computed `tokens` tokens: extents that end there or before can be shared from now on.
-  void publish(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding) {
-    if (caching_ && holding.next_extent < prefix.size()) share(prefix, tokens, {}, holding);
+  // The request has computed `tokens` tokens: extents that end there or before can be shared from now on. `prompt`: its tokens, where
+  // they go on behind the last extent.
+  void publish(std::span<const PrefixExtent> prefix, std::int64_t tokens, KvHolding& holding,
+               std::int64_t prompt = 0) {
+    if (!caching_ || holding.next_extent >= prefix.size()) return;
+    share(prefix, tokens, {.prompt = prompt}, holding);
   }
   // The same for a request that was computed in another replica, which keeps its states.
   void publish_carried(std::span<const PrefixExtent> prefix, std::int64_t tokens,
@@ -289,7 +292,8 @@ class KvPool {
   struct Sharing {
     // Share also what there is of an extent that the request has not finished.
     bool ends_here = false;
-    bool has_states = true;  // the replica has the states of the places that the request passed
+    bool has_states = true;   // the replica has the states of the places that the request passed
+    std::int64_t prompt = 0;  // tokens that the request has at least
   };
   void share(std::span<const PrefixExtent> prefix, std::int64_t tokens, Sharing how,
              KvHolding& holding);
@@ -302,9 +306,9 @@ class KvPool {
   };
   // ---- states (kv_pool_states.cc) ----
   Match look_up_states(std::span<const PrefixExtent> prefix, std::int64_t most_tokens) const;
-  // Whether a request keeps a state at the end of the extent of its prefix that it has reached.
-  bool wants_state(std::span<const PrefixExtent> prefix, std::size_t part,
-                   const Reached& reached) const;
+  // Whether a request of `whole` tokens keeps a state at the end of the extent of its prefix that it has reached.
+  bool wants_state(std::span<const PrefixExtent> prefix, std::size_t part, const Reached& reached,
+                   std::int64_t whole) const;
   void keep_state(const Reached& reached, const KvHolding& holding);
   void place_state(Extent& extent, KeptState state);
   void clear_state(Extent& extent);

@@ -46,21 +46,19 @@ KvPool::Match KvPool::look_up_states(std::span<const PrefixExtent> prefix,
 }
 
 bool KvPool::wants_state(std::span<const PrefixExtent> prefix, std::size_t part,
-                         const Reached& reached) const {
-  // Further extents may be there that have no whole block: the end of a prompt that a trace lists with its blocks, or that is all
-  // but its end a system prompt.
-  const bool last = full_blocks(prefix[part].end, prefix.back().end) == 0;
+                         const Reached& reached, std::int64_t whole) const {
+  // No whole block follows that ends before the last token, which is computed anew where a prompt ends with it.
+  const bool last = full_blocks(prefix[part].end, whole - 1) <= 0;
   if (last || reached.end < prefix[part].end) return true;
-  return reached.known && table_.find(prefix[part + 1].key) < 0;
+  if (!reached.known) return false;
+  // Prompts part here: what follows is new, or is the request's own.
+  return part + 1 == prefix.size() || table_.find(prefix[part + 1].key) < 0;
 }
 
 void KvPool::keep_state(const Reached& reached, const KvHolding& holding) {
-  // Before the last token, which is computed anew where a prompt ends with it; in an extent of one block that is its end.
-  const std::int64_t whole = full_blocks(reached.start, reached.end);
   const std::int64_t before_last =
       full_blocks(reached.start, reached.end - (reached.goes_on ? 0 : 1));
-  const KeptState state{std::int32_t(std::max(before_last, std::min<std::int64_t>(whole, 1))),
-                        reached.known};
+  const KeptState state{std::int32_t(before_last), reached.known};
   Extent& extent = extents_[std::size_t(reached.extent)];
   if (state.at <= extent.state.at) return;
   if (!reached.known) drop_earlier_states(holding, reached.extent);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/base/large_pages.h"
@@ -46,17 +47,18 @@ class PrefixHolders {
     std::int32_t cache = 0;
     std::int64_t tokens = 0;
   };
-  // The cache that holds most of a prefix, of which at most `most_tokens` count: `first` where no other
-  // holds more, else the lowest number of those that hold most. `held(cache)` counts the tokens one of
-  // them holds; what is known here is only the most it can be, because extents before it may be gone.
-  template <class Held>
+  // Caches that hold equally much of an extent and are compared by their weights: looking at all of thousands would make a prompt that
+  // all of them know the dearest.
+  static constexpr int kMostCompared = 32;
+  // The cache that holds most of a prefix, of which at most `most_tokens` count, and of those that hold equally much the lightest, of
+  // equally light ones that of the lowest number. `first` is one of the lightest of all, and chosen where no other holds more.
+  // `held(cache)` counts the tokens one of them holds; what is known here is only the most it can be, because extents before it may be
+  // gone. `weight(cache)` says how busy it is.
+  template <class Held, class Weight>
   Most most_of(std::span<const PrefixExtent> prefix, std::int64_t most_tokens,
-               std::int64_t block_size, Most first, Held held) const {
+               std::int64_t block_size, Most first, Held held, Weight weight) const {
     Most best = first;
-    const auto better = [&](std::int64_t tokens, std::int32_t cache) {
-      return tokens > best.tokens ||
-             (tokens == best.tokens && best.cache != first.cache && cache < best.cache);
-    };
+    auto lightest = weight(first.cache);
     const auto tokens_in = [&](std::int64_t blocks) {
       return std::min(blocks, most_tokens / block_size) * block_size;
     };
@@ -65,34 +67,38 @@ class PrefixHolders {
     // From the end, since a replica that holds a later extent holds more, if it holds those before it.
     for (; last > 0; --last) {
       const PrefixExtent& extent = prefix[last - 1];
-      if (!better(tokens_in(extent.end / block_size), kLowest)) break;
+      const std::int64_t most_here = tokens_in(extent.end / block_size);
+      if (most_here < best.tokens || (most_here == best.tokens && best.cache == first.cache)) break;
       const std::int64_t before = last > 1 ? prefix[last - 2].end / block_size : 0;
       const std::int64_t wanted = extent.end / block_size - before;
       const auto most_with = [&](std::int64_t blocks) {
         return tokens_in(before + std::min(blocks, wanted));
       };
+      std::int64_t alike = -1;  // what those hold that are compared
+      int compared = 0;
       // `held` may change what is known of that one cache, so places are looked up anew.
       for (Place from = 0; (from = first_from(extent.key, from)) != kNobody; ++from) {
-        const std::int64_t blocks = blocks_at(from);
+        const std::int64_t bound = most_with(blocks_at(from));
+        // Replicas further back in the list hold no more of it.
+        if (bound < best.tokens || (bound == best.tokens && best.cache == first.cache)) break;
         const std::int32_t cache = cache_at(from);
-        const std::int64_t bound = most_with(blocks);
-        const bool promising = better(bound, cache);
-        const Most found{cache, promising ? held(cache) : 0};
-        if (promising && better(found.tokens, found.cache)) best = found;
-        // Of replicas that hold as much of the extent, none after this one can be better.
-        if (promising && found.tokens < bound) continue;
-        from = place_of(blocks, kHighest);
-        // Replicas further back in the list hold less of it.
-        if (most_with(blocks - 1) < best.tokens) break;
+        const auto own = weight(cache);
+        if (bound > best.tokens || own < lightest) {
+          const Most found{cache, held(cache)};
+          if (found.tokens > best.tokens || (found.tokens == best.tokens && own < lightest)) {
+            best = found;
+            lightest = own;
+          }
+        }
+        if (bound > best.tokens) continue;
+        compared = bound == std::exchange(alike, bound) ? compared + 1 : 1;
+        if (compared == kMostCompared) break;
       }
     }
     return best;
   }
 
  private:
-  static constexpr std::int32_t kLowest = std::numeric_limits<std::int32_t>::min();
-  static constexpr std::int32_t kHighest = std::numeric_limits<std::int32_t>::max();
-
   // Where a cache stands among the holders of an extent, as one number: those of most blocks first, and of equals the lowest.
   using Place = std::uint64_t;
   static constexpr Place kNobody = SortedNumbers::kNone;

@@ -66,6 +66,7 @@ void ServingSim::send_held(RequestSource& source) {
 
 // Tells routers which replicas take requests from now on. Replicas that are no longer wanted go off when they are empty.
 void ServingSim::takers_changed(Pool& pool) {
+  pool.class_replicas = replicas_of_classes(pool.class_work, std::int64_t(pool.scaler.open()));
   for (std::size_t i = 0; i < pool.count; ++i) {
     if (!pool.scaler.takes(i)) {
       pool.weights.set(i, kTakesNone);

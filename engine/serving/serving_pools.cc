@@ -125,6 +125,11 @@ void ServingSim::start_pool(std::size_t index) {
   for (std::size_t i = 0; i < pool.count; ++i) {
     if (!pool.scaler.takes(i)) pool.weights.set(i, kTakesNone);
   }
+  const LoadClasses& classes = problem_->load.classes;
+  const double others = classes.high.share + classes.low.share;
+  pool.class_work = {classes.high.share, others < 1 ? 1 - others : 0, classes.low.share};
+  for (std::size_t i = 0; i < kRequestClasses; ++i) pool.class_work[i] *= from.class_seconds[i];
+  pool.class_replicas = replicas_of_classes(pool.class_work, std::int64_t(pool.scaler.open()));
   scales_ = scales_ || pool.scaler.follows_load();
   pool.failures.reset({.settings = from.settings.failures,
                        .units = pool.count / std::size_t(from.unit),

@@ -183,7 +183,7 @@ std::size_t ServingSim::route_among(Pool& pool, const Request& request, double n
                                   .weights = pool.weights,
                                   .holders = pool.holders,
                                   .request = request,
-                                  .classes = problem_->load.classes,
+                                  .class_replicas = pool.class_replicas,
                                   .now = now,
                                   .nth = pool.routed - 1,
                                   .seed = pool.routing_seed});

@@ -72,6 +72,8 @@ class ServingSim {
     ReplicaWeight weight = ReplicaWeight::none;
     PrefixHolders holders;  // which replicas hold a prefix, for a router that looks at caches
     LeastOf<std::int64_t> weights;
+    ClassWork class_work{};          // of the load, and
+    ClassReplicas class_replicas{};  // which of those that take requests its classes have
     Scaler scaler;
     Failures failures;
     SharedStore store;                  // of KV, where the replicas share one

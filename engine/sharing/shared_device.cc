@@ -33,11 +33,11 @@ Speeds shared_out(double main_need, double neighbour_need, double main_share) {
 
 Speeds in_turns(const Demand& main, const Demand& neighbour, const SharingSettings& sharing,
                 Seconds change) {
-  // Turns change as often as both have work for theirs.
-  const double share = sharing.share;
-  const double both = std::min({1.0, main.busy / share, neighbour.busy / (1 - share)});
-  const double kept = 1 - both * (change / (2 * sharing.slice + change));
-  return shared_out(main.busy / kept, neighbour.busy / kept, share);
+  // Turns change while the devices have work, whoever's it is: one whose kernels leave some of its turn to the other takes it back with
+  // its next kernel. So what is lost does not follow from how the time is shared, and more of it never makes a model slower.
+  const double worked = std::min(1.0, main.busy + neighbour.busy);
+  const double kept = 1 - worked * (change / (2 * sharing.slice + change));
+  return shared_out(main.busy / kept, neighbour.busy / kept, sharing.share);
 }
 
 // Speeds that kernels of `one` have when each waits for a kernel of `other`, as often as that has one to run.

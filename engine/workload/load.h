@@ -157,8 +157,10 @@ struct Load {
     visit(
         "requests", self.requests,
         "requests in all; auto: 1,000, 2,000 and so on to 64,000, until the throughput is known to "
-        "2% and every limit of slo as well, or clearly met or missed; of a trace all, of a curve "
-        "what comes until its last rate has held as long as the one before it, 1,000 at least",
+        "2% and every limit of slo as well, or clearly met or missed; of a trace all; of a curve, "
+        "or "
+        "with serving.scaling.policy: scheduled, what comes until its last number has held as long "
+        "as the one before it, 1,000 at least",
         non_negative_or("auto"));
     visit("lengths", self.lengths, "tokens of prompts and outputs", any_value);
     visit("trace", self.trace, "file with recorded requests", a_file);
@@ -209,12 +211,12 @@ struct Load {
     visit("image_batch", self.image_batch,
           "requests whose images an encoder takes together at most, as far as they wait for it",
           between(1, 1024));
-    visit(
-        "measure", self.measure,
-        "steady: what goes on once the system has filled up, to the last arrival; whole: from the "
-        "first arrival to the last answer, as benchmark clients count, and as traces and curves "
-        "always are",
-        any_value);
+    visit("measure", self.measure,
+          "steady: what goes on once the system has filled up, to the last arrival, or with "
+          "serving.scaling.policy: scheduled to the end of its timetable; whole: from the first "
+          "arrival to the last answer, as benchmark clients count, and as traces and curves always "
+          "are",
+          any_value);
     visit("warmup", self.warmup,
           "what happens before this time is not measured; auto (or 0; load.measure: whole leaves "
           "nothing "

@@ -1,4 +1,5 @@
 // Numbers drawn for one load and used again, and what its lengths are on average.
+#include <algorithm>
 #include <cmath>
 
 #include "engine/workload/request_source.h"
@@ -131,6 +132,33 @@ MeanLengths lengths_inside(const DrawnLoad& from) {
   const ClassFactors classes = class_factors(from);
   return {all.prompt * classes.both / classes.output + double(from.load.image_prompt()),
           all.output * classes.output_twice / classes.output};
+}
+
+double longest_output(const DrawnLoad& from, std::int64_t answers) {
+  const double mean = mean_lengths(from).output;
+  const bool alike =
+      from.load.lengths.distribution == LengthKind::fixed && !from.load.classes.any();
+  if (answers <= 1 || alike) return mean;
+  constexpr std::int64_t draws = 4096;
+  const std::int64_t together = std::min(answers, draws);
+  // As many clients as requests, which all ask at once.
+  Load once = from.load;
+  once.arrivals = ArrivalKind::closed;
+  once.turns = once.branches = 1;
+  once.requests = draws / together * together;
+  RequestSource source(once, from.trace, from.memory,
+                       {.level = {.clients = once.requests}, .seed = from.seed});
+  Request request;
+  double sum = 0;
+  for (std::int64_t n = 0; n < once.requests; n += together) {
+    std::int64_t longest = 0;
+    for (std::int64_t k = 0; k < together; ++k) {
+      source.take(request);
+      longest = std::max(longest, request.output);
+    }
+    sum += double(longest);
+  }
+  return sum * double(together) / double(once.requests);
 }
 
 }  // namespace engine

@@ -84,6 +84,8 @@ struct DrawnLoad {
 MeanLengths mean_lengths(const DrawnLoad& drawn);
 // Mean lengths of the requests inside at a moment, where a request stays for a time in proportion to its output.
 MeanLengths lengths_inside(const DrawnLoad& drawn);
+// Output tokens of the longest of so many answers that are generated at once, on average.
+double longest_output(const DrawnLoad& drawn, std::int64_t answers);
 
 // Makes requests one at a time, in the order of their arrival; memory follows the sessions and
 // clients that are alive. Load, trace and memory outlive it; `load_problem` found nothing.

@@ -1,9 +1,11 @@
 #include "sweep/language/engine_hosts.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/base/deployment_role.h"
 #include "sweep/language/companion_writer.h"
@@ -52,13 +54,14 @@ Node host_node(const Node* name, const Entries& fields, const engine::Location& 
 // What is around are the fields that a sweep states of its hosts.
 class Hosts : public Companion {
  public:
-  Hosts(const EngineKind& kind, const Library& library, const InputLimits& limits)
-      : kind_(kind), library_(library), limits_(limits) {}
+  // The name of the host that goes with settings of a section.
+  using Find = std::function<std::optional<Node>(const Node& settings)>;
+  Hosts(std::string_view section, Find find) : section_(section), find_(std::move(find)) {}
 
-  std::string_view named() const override { return kind_.section; }
+  std::string_view named() const override { return section_; }
 
   std::optional<Entries> of(const Node& settings) const override {
-    auto name = host_of(settings, kind_, library_, limits_);
+    auto name = find_(settings);
     if (!name) return std::nullopt;
     return Entries{{scalar("host", settings.where), *std::move(name)}};
   }
@@ -81,10 +84,31 @@ class Hosts : public Companion {
   }
 
  private:
-  const EngineKind& kind_;
-  const Library& library_;
-  const InputLimits& limits_;
+  std::string_view section_;
+  Find find_;
 };
+
+Hosts hosts_of(const EngineKind& kind, const Library& library, const InputLimits& limits) {
+  return {kind.section,
+          [&](const Node& settings) { return host_of(settings, kind, library, limits); }};
+}
+
+// The host of all that is named; nothing, where none is or they have several.
+struct OnlyHost {
+  std::optional<Node> name;
+  bool several = false;
+};
+OnlyHost only_host(const std::vector<Node>& named, const EngineKind& kind, const Library& library,
+                   const InputLimits& limits) {
+  OnlyHost only;
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    auto name = host_of(named[i], kind, library, limits);
+    const std::string text = name ? name->text : "", before = only.name ? only.name->text : "";
+    only.several = only.several || (i > 0 && text != before);
+    if (i == 0) only.name = std::move(name);
+  }
+  return only;
+}
 
 // A document that gives a deployment the host of round figures, for others to be put on top of.
 std::unique_ptr<const Node> round_host(std::string_view role, const engine::Location& where) {
@@ -95,18 +119,38 @@ std::unique_ptr<const Node> round_host(std::string_view role, const engine::Loca
 
 // Whether samples would be written by a host of training, unless another one is put below what is said.
 bool needs_round_host(const SaidOfHosts& said) {
-  return said.trains && !said.serves && said.samples && !said.named.contains("rollout");
+  return said.trains && said.samples && !said.named.contains("rollout");
+}
+
+// Where some points train and others do not: what hands `write` a writer that goes by their task. False where several engines, or several
+// libraries, are named, of which a task does not say which.
+template <class Write>
+bool by_task(const SaidOfHosts& said, const Library& library, const InputLimits& limits,
+             Write&& write) {
+  const OnlyHost engine = only_host(said.engines, kEngines, library, limits);
+  const OnlyHost trained = only_host(said.libraries, kTraining, library, limits);
+  if (engine.several || trained.several) return false;
+  const Hosts hosts("task", [&](const Node& task) -> std::optional<Node> {
+    const Node* const name = name_in(task);
+    if (name == nullptr) return std::nullopt;
+    auto host = name->text == "train" ? trained.name : engine.name;
+    if (host) host->where = task.where;
+    return host;
+  });
+  write(CompanionWriter("", hosts, NamedBy::own), said.fields);
+  return true;
 }
 
 // Hands `write` a writer for each deployment whose host is not named, and the fields that its host has beside its own.
 template <class Write>
 void each_writer(const SaidOfHosts& said, const Library& library, const InputLimits& limits,
                  Write&& write) {
-  if (said.trains && said.serves) return;
-  const Hosts engines(kEngines, library, limits);
+  const Hosts engines = hosts_of(kEngines, library, limits);
   const bool main_is_named = said.named.contains("");
-  if (!main_is_named) {
-    const Hosts trained(kTraining, library, limits);
+  if (said.trains && said.serves) {
+    if (!main_is_named && !by_task(said, library, limits, write)) return;
+  } else if (!main_is_named) {
+    const Hosts trained = hosts_of(kTraining, library, limits);
     write(CompanionWriter("", said.trains ? trained : engines, NamedBy::own), said.fields);
   }
   for (const std::string_view role : enum_names(engine::DeploymentRole{})) {

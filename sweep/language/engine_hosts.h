@@ -13,8 +13,9 @@
 namespace sweep {
 
 // Puts a host beside every engine that the documents name, in a base or on an axis; in sweeps of training, beside every library.
-// What the documents say of single fields of a host is said of that one. Documents that name hosts themselves, or are about
-// serving and training both, are left as they are. Returns what they said before.
+// What the documents say of single fields of a host is said of that one. Documents that name hosts themselves are left as they are. Where
+// some points train and others do not, the host goes with the task: it is that of the library or of the engine, of which there is one each;
+// where several are named, documents are left as they are. Returns what they said before.
 //
 // Other deployments that name an engine have its host, unless the main one's is named: then they are like that. The deployment
 // that makes samples for training serves. So it never has the host of a training library; where it names no engine, it has one of

@@ -275,12 +275,14 @@ std::vector<std::string> notes_on_idle_fields(const SpaceParts& parts,
     if (number < 0) continue;
     const engine::Leaf& leaf = engine::leaf_at(number);
     if (engine::of_role(leaf)) continue;
-    if (engine::get_leaf(parts.base, leaf) == engine::get_leaf(defaults, leaf)) continue;
-    const LeafUse* reason = counting.why_inert(number);
-    const std::string said =
-        reason != nullptr ? fmt::format("'{}' changes nothing here: it counts only where {}",
-                                        field.path, reason->where)
-                          : another_value(number, engine::get_leaf(parts.base, leaf), counting);
+    const engine::LeafValue value = engine::get_leaf(parts.base, leaf);
+    // What is stated as it is by default changes nothing, wherever it counts; but it may be another value.
+    const bool as_by_default = value == engine::get_leaf(defaults, leaf);
+    const LeafUse* reason = as_by_default ? nullptr : counting.why_inert(number);
+    const std::string said = reason != nullptr
+                                 ? fmt::format("'{}' changes nothing here: it counts only where {}",
+                                               field.path, reason->where)
+                                 : another_value(number, value, counting);
     if (!said.empty()) note(field.where, said);
   }
   return notes;

@@ -115,6 +115,24 @@ std::vector<Edit> leaf_edits(int leaf, engine::LeafValue value, const engine::Lo
 
 bool is_checksum(int leaf) { return leaf == checksum_leaf() || leaf == acceptance_checksum_leaf(); }
 
+SpaceParts by_content(SpaceParts parts) {
+  const std::pair<int, int> files[] = {{trace_leaf(), checksum_leaf()},
+                                       {acceptance_leaf(), acceptance_checksum_leaf()}};
+  for (const auto& [path, checksum] : files) {
+    const engine::Leaf& leaf = engine::leaf_at(path);
+    engine::set_leaf(parts.base, leaf, engine::get_leaf(parts.base, engine::leaf_at(checksum)));
+    for (Axis& axis : parts.axes) {
+      for (const Setting& setting : axis.settings) {
+        const std::string content = text_set(axis, setting, checksum);
+        for (std::uint32_t i = setting.first_edit; i < setting.last_edit; ++i) {
+          if (axis.edits[i].leaf == path) axis.edits[i].value = content;
+        }
+      }
+    }
+  }
+  return parts;
+}
+
 void check_contents(const SpaceParts& parts, const engine::Location& where, Reading& reading) {
   struct Named {
     int path, checksum;  // leaves

@@ -22,6 +22,10 @@ bool is_checksum(int leaf);
 // changed since the sweep was resolved, and points would have the identity of others.
 void check_contents(const SpaceParts& parts, const engine::Location& where, Reading& reading);
 
+// The same space, whose files are called by what they hold: sweeps that differ in nothing but where these lie have it in common. Labels
+// stay, since rows have them.
+SpaceParts by_content(SpaceParts parts);
+
 // Loads every calibration of the library (calibration/*.calibration; the first folder that has a name
 // wins) and writes their common checksum into the base. A sweep resolved with others is refused.
 void load_calibrations(engine::Scenario& base, const engine::Location& where, Reading& reading);

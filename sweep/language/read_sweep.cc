@@ -88,6 +88,7 @@ engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
     }
   }
   const std::string body = space_yaml(parts_);
+  const std::string identity = space_yaml(by_content(parts_));
   parts_.resources = reading_.resources;
   SweepSpec spec{.space = Space(std::make_shared<const SpaceParts>(std::move(parts_)))};
   spec.name = std::move(name);
@@ -98,7 +99,7 @@ engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
       yaml_scalar(spec.name) + "\n" +
       (spec.description.empty() ? "" : "description: " + yaml_scalar(spec.description) + "\n") +
       "limit: " + std::to_string(spec.limit) + "\n" + body;
-  spec.digest = text_digest(body);
+  spec.digest = text_digest(identity);
   spec.files = std::move(reading_.files);
   spec.expectations = std::move(expectations);
   spec.notes = std::move(notes);

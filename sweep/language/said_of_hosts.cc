@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "sweep/language/companion_writer.h"
 #include "sweep/space/roles.h"
 
 namespace sweep {
@@ -20,6 +21,13 @@ void read_task(const Node& task, SaidOfHosts& said) {
   if (!task.is_scalar()) return;
   said.trains = said.trains || task.text == "train" || task.text == "rl";
   said.serves = said.serves || task.text != "train";
+}
+
+// Settings of the main deployment that name an engine or a training library, in a base or among the values of an axis.
+void read_named(const Node& said, std::vector<Node>& named) {
+  if (const Node* values = said.find("values")) return read_named(*values, named);
+  for (const Node& item : said.items) read_named(item, named);
+  if (name_in(said) != nullptr) named.push_back(said);
 }
 
 // What a sweep is made of, besides settings.
@@ -50,6 +58,8 @@ void read_said(const NodeEntry& entry, const Place& place, SaidOfHosts& said) {
   const bool settings = place.inside == Inside::sweep;
   if (settings && path == "host" && names_hosts(value)) said.named.insert(about);
   if (key.text == "task") read_task(value, said);
+  if (settings && about.empty() && path == "serving") read_named(value, said.engines);
+  if (settings && about.empty() && path == "train") read_named(value, said.libraries);
   said.samples = said.samples || about == "rollout" || key.text.starts_with("train.rollout");
   const bool whole_role = of_role && dot == std::string::npos;
   const bool goes_on = std::ranges::find(kStructure, key.text) != std::end(kStructure);

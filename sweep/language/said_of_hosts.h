@@ -13,6 +13,7 @@ namespace sweep {
 struct SaidOfHosts {
   std::set<std::string, std::less<>> named;  // deployments whose host is named; "": the main one
   std::vector<NodeEntry> fields;             // single fields of the main deployment's
+  std::vector<Node> engines, libraries;      // settings that name what the main deployment runs
   bool trains = false;
   bool serves = false;   // or anything else than training
   bool samples = false;  // is trained on what it writes itself

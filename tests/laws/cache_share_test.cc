@@ -59,5 +59,25 @@ TEST(CacheShare, CountsWhatPromptsHaveInCommonOnce) {
   }
 }
 
+// A turn lasts until the longest of its answers, and a prompt stays until the longest of its own: those that end sooner leave room.
+TEST(CacheShare, CountsThatTheLongestAnswerIsWaitedFor) {
+  for (const std::int64_t turns : {1, 4}) {
+    for (const std::int64_t together : {2, 8}) {
+      for (const LengthKind kind :
+           {LengthKind::fixed, LengthKind::uniform, LengthKind::lognormal}) {
+        Scenario scenario = half_full();
+        scenario.serving.prefix_caching = true;
+        scenario.serving.kv_blocks = 12'000;
+        scenario.model.max_context = 1 << 20;
+        scenario.load.turns = turns;
+        (turns > 1 ? scenario.load.branches : scenario.load.samples) = together;
+        scenario.load.lengths.distribution = kind;
+        EXPECT_NEAR(use_of(scenario), 0.5, 0.06)
+            << name_of(kind) << " " << turns << " " << together;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace engine

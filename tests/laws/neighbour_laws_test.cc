@@ -4,41 +4,15 @@
 #include <cmath>
 #include <string>
 
-#include "engine/evaluate.h"
 #include "engine/neighbours.h"
 #include "engine/serving/sequences/turns.h"
 #include "engine/sharing/shared_device.h"
-#include "tests/support/toys.h"
+#include "tests/support/twins.h"
 
 namespace engine {
 namespace {
 
-// Twins that share a device without any loss but what the mode makes them lose.
-Scenario twins(SharingMode mode) {
-  Scenario scenario = toys::scenario();
-  scenario.host = toys::no_host();
-  scenario.step = {.phase = StepPhase::decode, .batch = 8, .context = 1000};
-  scenario.neighbour.present = true;
-  fill_roles(scenario);
-  scenario.sharing = {.mode = mode, .switch_time = Seconds{0}};
-  return scenario;
-}
-
-Scenario served_twins(SharingMode mode) {
-  Scenario scenario = twins(mode);
-  scenario.task = Task::serve;
-  scenario.load.rate = RequestsPerSecond{20};
-  scenario.load.requests = 400;
-  scenario.load.lengths = {.prompt = 200, .output = 40};
-  fill_roles(scenario);
-  return scenario;
-}
-
-Metrics figures(const Scenario& scenario) {
-  const Outcome outcome = evaluate(scenario);
-  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
-  return outcome.metrics;
-}
+using toys::figures, toys::served_twins, toys::twins;
 
 Metrics alone(Scenario scenario) {
   scenario.neighbour.present = false;

@@ -1,37 +1,12 @@
 // How much of the devices is used where two models are on them.
 #include <gtest/gtest.h>
 
-#include "engine/evaluate.h"
-#include "tests/support/toys.h"
+#include "tests/support/twins.h"
 
 namespace engine {
 namespace {
 
-// Twins that share a device.
-Scenario twins(SharingMode mode) {
-  Scenario scenario = toys::scenario();
-  scenario.step = {.phase = StepPhase::decode, .batch = 8, .context = 1000};
-  scenario.neighbour.present = true;
-  fill_roles(scenario);
-  scenario.sharing = {.mode = mode, .switch_time = Seconds{0}};
-  return scenario;
-}
-
-Scenario served_twins(SharingMode mode) {
-  Scenario scenario = twins(mode);
-  scenario.task = Task::serve;
-  scenario.load.rate = RequestsPerSecond{20};
-  scenario.load.requests = 400;
-  scenario.load.lengths = {.prompt = 200, .output = 40};
-  fill_roles(scenario);
-  return scenario;
-}
-
-Metrics figures(const Scenario& scenario) {
-  const Outcome outcome = evaluate(scenario);
-  EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
-  return outcome.metrics;
-}
+using toys::figures, toys::served_twins, toys::twins;
 
 // Utilisations are of all of the devices, whatever part of them a model has: the same step does the same work.
 TEST(Neighbours, UseIsOfAllOfTheDevices) {
@@ -75,6 +50,30 @@ TEST(ServedNeighbours, AShareOfTheThroughputIsARate) {
     EXPECT_EQ(rate.tpot, share.metrics.tpot) << name_of(mode);
     EXPECT_EQ(rate.sharing_slowdown, share.metrics.sharing_slowdown) << name_of(mode);
     EXPECT_EQ(rate.neighbour_tpot, share.metrics.neighbour_tpot) << name_of(mode);
+  }
+}
+
+// Who has more of the time is no slower, and who has less of it is no faster, from the smallest share to the largest.
+TEST(Neighbours, MoreOfTheTimeIsNeverSlower) {
+  for (const double host : {0.0, 1e-3, 20e-3}) {
+    for (const double lost : {0.0, 1e-4, 1e-2}) {
+      Scenario scenario = twins(SharingMode::time_slices);
+      scenario.host.step_overhead = Seconds{host};  // devices rest meanwhile
+      fill_roles(scenario);
+      scenario.sharing.switch_time = Seconds{lost};
+      double before = 1e9, others = 0;
+      for (const double share :
+           {0.01, 0.02, 0.04, 0.06, 0.1, 0.2, 0.4, 0.5, 0.6, 0.9, 0.95, 0.99}) {
+        scenario.sharing.share = share;
+        const Metrics metrics = figures(scenario);
+        EXPECT_LE(metrics.step_time.value, before * (1 + 1e-9))
+            << host << " " << lost << " " << share;
+        EXPECT_GE(metrics.neighbour_step_time.value, others * (1 - 1e-9))
+            << host << " " << lost << " " << share;
+        before = metrics.step_time.value;
+        others = metrics.neighbour_step_time.value;
+      }
+    }
   }
 }
 

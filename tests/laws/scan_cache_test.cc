@@ -112,6 +112,50 @@ TEST(ScanCache, APromptThatComesAgainIsFoundUpToItsLastWholeBlock) {
   }
 }
 
+// A trace whose blocks are the engine's: each prompt comes twice, and the second time all but its last block is found.
+TEST(ScanCache, APromptOfWholeBlocksIsFoundButForItsLast) {
+  constexpr std::int32_t size = 512, blocks = 4;
+  auto trace = std::make_shared<Trace>();
+  trace->block_tokens = size;
+  trace->first_block.push_back(0);
+  for (int i = 0; i < 20; ++i) {
+    trace->arrival.push_back(2.0 * i);
+    trace->prompt.push_back(size * blocks);
+    trace->output.push_back(4);
+    for (int block = 0; block < blocks; ++block) {
+      trace->blocks.push_back(std::uint64_t(1000 * (i / 2) + block + 1));
+    }
+    trace->first_block.push_back(std::uint32_t(trace->blocks.size()));
+  }
+  Scenario point = hybrid();
+  point.serving.prefix_caching = true;
+  point.serving.block_size = size;
+  point.load.arrivals = ArrivalKind::trace;
+  point.load.trace = "toy";
+  Resources resources = toys::transfer_resources();
+  resources.traces["toy"] = trace;
+  const Outcome outcome = evaluate(point, resources);
+  ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+  EXPECT_NEAR(outcome.metrics.prefix_hit_rate, 0.5 * (blocks - 1) / blocks, 1e-9);
+}
+
+// Questions behind one system prompt: the first to ask knows nothing, the second finds keys and values and no state, and all others go on
+// from the state that the second left where they part.
+TEST(ScanCache, ASystemPromptIsFoundFromTheThirdRequestOn) {
+  Scenario point = hybrid();
+  point.serving.prefix_caching = true;
+  point.load.rate = RequestsPerSecond{0.2};
+  point.load.requests = 10;
+  point.load.shared_prefix = 1000;
+  point.load.measure = MeasureKind::whole;
+  point.load.lengths = {.distribution = LengthKind::fixed, .prompt = 1500, .output = 5};
+  const Outcome outcome = evaluate(point, toys::transfer_resources());
+  ASSERT_EQ(outcome.requests.size(), 10U);
+  for (const RequestRow& row : outcome.requests) {
+    EXPECT_EQ(row.cached_tokens > 900, row.number >= 2) << row.number;
+  }
+}
+
 // A model whose layers all attend has no states, whatever is said of them.
 TEST(ScanCache, WithoutScanLayersNothingChanges) {
   Scenario point = conversations();

@@ -175,6 +175,11 @@ TEST(ServingLaws, TheIndexOfTheLeastIsThatOfALinearScan) {
       ASSERT_EQ(index.least(), values[first]);
       ASSERT_EQ(index.first_at_most(index.least()), first);
       ASSERT_EQ(index.first(), first);
+      const auto from = std::size_t(dice.whole(0, count - 1));
+      const auto next =
+          std::find(values.begin() + std::ptrdiff_t(from), values.end(), values[first]);
+      ASSERT_EQ(index.next_at_most(from, index.least()),
+                next == values.end() ? first : std::size_t(next - values.begin()));
       std::vector<std::int64_t> others = values;
       others[place] = std::numeric_limits<std::int64_t>::max();
       const LeastOf<std::int64_t>::Others beside = index.others(place);

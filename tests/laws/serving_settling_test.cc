@@ -153,5 +153,35 @@ TEST(Settling, CurvesAreGoneAlongToTheirEnd) {
   EXPECT_EQ(total_requests(scenario.load, nullptr), 1000);
 }
 
+// A load that lasts as long as it likes lasts until the timetable is over, and until its last number has held as long as the one before
+// it: 600 s with four replicas, 1,200 s with one, 1,200 s with three.
+TEST(Settling, TimetablesAreFollowedToTheirEnd) {
+  for (const bool loop : {false, true}) {
+    Scenario scenario = served_at(20);
+    scenario.serving.replicas = 4;
+    scenario.serving.scaling = {.policy = ScalingPolicy::scheduled,
+                                .cold_start = Seconds{0},
+                                .schedule = "0:4, 600:1, 1800:3"};
+    if (loop) {
+      scenario.load.arrivals = ArrivalKind::closed;
+      scenario.load.clients = 8;
+    }
+    const Metrics metrics = figures(scenario);
+    EXPECT_NEAR(metrics.measured_until.value, 3000, 30) << loop;
+    EXPECT_LT(metrics.measured_from.value, 60) << loop;
+    EXPECT_NEAR(metrics.replicas_mean, (600 * 4 + 1200 * 1 + 1200 * 3) / 3000.0, 0.03) << loop;
+  }
+  // A short one leaves a thousand requests all the same.
+  Scenario scenario = served_at(20);
+  scenario.serving.replicas = 2;
+  scenario.serving.scaling = {
+      .policy = ScalingPolicy::scheduled, .cold_start = Seconds{0}, .schedule = "0:1, 5:2"};
+  EXPECT_NEAR(figures(scenario).measured_until.value, 50, 5);
+  // What is stated counts.
+  scenario.serving.scaling.schedule = "0:1, 5000:2";
+  scenario.load.requests = 400;
+  EXPECT_LT(figures(scenario).measured_until.value, 30);
+}
+
 }  // namespace
 }  // namespace engine

@@ -311,6 +311,37 @@ TEST_F(RunFolderTest, AnotherSpecIsRefusedAndSaysWhatDiffers) {
                 run.string() + " takes over its finished points\n");
 }
 
+// What decides the points comes with `base`: a name before it that differs as well is not why.
+TEST_F(RunFolderTest, AnotherSpecIsNotAnotherBecauseOfItsName) {
+  RunIdentity one = toy.identity(), other = toy.identity();
+  one.run_yaml = "name: a\nbase:\n  seed: 1\n";
+  other.run_yaml = "name: b\nbase:\n  seed: 2\n";
+  other.spec_hash = "other";
+  {
+    const auto folder = RunFolder::open(run, one);
+    ASSERT_TRUE(folder);
+  }
+  EXPECT_THAT(mistake_of(other),
+              HasSubstr("in run.yaml line 3 was '  seed: 1' and is '  seed: 2'"));
+}
+
+// The same points, of files that lie elsewhere now: the run goes on, and says where they are.
+TEST_F(RunFolderTest, GoesOnWithFilesThatWereMoved) {
+  RunIdentity before = toy.identity(), now = toy.identity();
+  before.run_yaml = "base:\n  trace: /old\n";
+  now.run_yaml = "base:\n  trace: /new\n";
+  {
+    const auto folder = RunFolder::open(run, before);
+    ASSERT_TRUE(folder);
+  }
+  {
+    const auto folder = RunFolder::open(run, now);
+    ASSERT_TRUE(folder);
+    EXPECT_TRUE(folder->notices().empty());
+  }
+  EXPECT_EQ(unsealed_text(*read_file(run / "run.yaml")), now.run_yaml);
+}
+
 TEST_F(RunFolderTest, AnotherModelVersionIsRefused) {
   open();
   std::ofstream(run / "manifest-1of1.jsonl")

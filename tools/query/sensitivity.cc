@@ -50,6 +50,9 @@ Axis axis_of(const RunRows& rows, const Candidates& candidates, const results::C
   return axis;
 }
 
+// Replicates and seeds are numbered, and the number is no amount of anything.
+bool is_amount(const Axis& axis) { return axis.name != "replicate" && axis.name != "seed"; }
+
 // What a sweep names brings other settings along, which then stand on axes of their own: a model its formats, an engine its host.
 bool may_bring(const std::string& axis, const std::string& other) {
   struct Brought {
@@ -227,7 +230,7 @@ std::vector<AxisEffect> axis_effects(const RunRows& rows, const Candidates& cand
       std::ranges::fill(sets, 0U);
       set_count = 1;
     }
-    const bool has_slope = positive && !axis.numbers.empty();
+    const bool has_slope = positive && !axis.numbers.empty() && is_amount(axis);
     effect.elasticity = has_slope ? slope_within(figure, axis, sets, set_count) : kNone;
     if (!positive) effect.ratio = kNone;
     effects.push_back(std::move(effect));

@@ -20,9 +20,10 @@ double until_later_turns(const Load& load) {
 
 }  // namespace
 
-RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace, double fleet) {
+RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace,
+                 const FleetTimes& fleet) {
   const bool loop = load.arrivals == ArrivalKind::closed;
-  const double settling = std::max(fleet, until_later_turns(load));
+  const double settling = std::max(fleet.settling, until_later_turns(load));
   RunPlan plan{.warmup = load.warmup.value,
                .earliest = loop ? std::max(settling, load.ramp.value) : settling,
                .window = load.window.value,
@@ -39,7 +40,11 @@ RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace, d
   plan.units = (requests + calls - 1) / calls;
   if (plan.kind != RunKind::whole && load.requests == 0) {
     plan.units = (kFirstLength + calls - 1) / calls;
-    if (!loop) plan.units += std::int64_t(std::min(level.rate * settling, 1e7));
+    if (plan.window <= 0) plan.lasts = fleet.timetable;
+    const auto units_in = [&level](double seconds) {
+      return std::int64_t(std::min(level.rate * seconds, 1e7));
+    };
+    if (!loop) plan.units = std::max(plan.units + units_in(settling), units_in(plan.lasts));
     plan.lengths = kMostLengths;
     plan.endless = true;
   }
@@ -49,7 +54,8 @@ RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace, d
     for (; plan.units < fewest && plan.lengths > 1; --plan.lengths) plan.units *= 2;
     plan.units = std::max(plan.units, fewest);
     const auto units_of = [&plan](int lengths) { return plan.units << (lengths - 1); };
-    while (plan.earliest > 0 && plan.more_lengths < kMoreLengths &&
+    const double awaited = std::max(plan.earliest, plan.lasts);
+    while (awaited > 0 && plan.more_lengths < kMoreLengths &&
            units_of(plan.lengths + plan.more_lengths + 1) * calls <= kMostInALoop) {
       ++plan.more_lengths;
     }
@@ -63,7 +69,10 @@ void RunWatch::reset(const RunPlan& plan) {
   for (int k = 0; k < lengths(); ++k) {
     Length& length = lengths_[std::size_t(k)] = {};
     const std::int64_t units = plan.units << k;
-    length.least = (units + 19) / 20;
+    // The first hours of a timetable are no warm-up.
+    const std::int64_t counted =
+        plan.lasts > 0 ? std::min(units, kFirstLength / plan.unit_size) : units;
+    length.least = (counted + 19) / 20;
     // Clients of a load that ends begin to leave when all but a round have been answered.
     const std::int64_t rounds = units / round - (round > 1 && !plan.endless ? 1 : 0);
     length.end_count = plan.kind == RunKind::closed ? rounds * round : units;
@@ -80,6 +89,7 @@ void RunWatch::reset(const RunPlan& plan) {
     add_clock_edge(plan.warmup);
     if (plan.window > 0) add_clock_edge(plan.warmup + plan.window);
   }
+  if (plan.lasts > 0) add_clock_edge(plan.lasts);
   snapshots_.clear();
   untold_.clear();
   const bool stated = plan.warmup > 0 || plan.window > 0;
@@ -192,6 +202,7 @@ void RunWatch::lengthen() {
 bool RunWatch::too_short() const {
   const MeasuredPart part = part_until(kNever);
   if (plan_.warmup > 0 && part.empty()) return true;
+  if (lengths_[std::size_t(length_)].end < plan_.lasts - kSameMoment) return true;
   return plan_.window > 0 && part.until < part.from + plan_.window - kSameMoment;
 }
 
@@ -220,6 +231,8 @@ MeasuredPart RunWatch::part_until(double last_finish) const {
     part.until = length.end;
   }
   if (plan_.window > 0) part.until = std::min(part.until, part.from + plan_.window);
+  // The first length is measured whole, so that a short timetable leaves enough of it.
+  if (plan_.lasts > 0 && (length_ > 0 || plan_.cut)) part.until = std::min(part.until, plan_.lasts);
   return part;
 }
 

@@ -22,19 +22,22 @@ enum class RunKind : std::uint8_t {
 // What is counted are units: requests, or sessions where the load has turns.
 struct RunPlan {
   RunKind kind = RunKind::open;
-  double warmup = 0;           // seconds, as stated; 0: until the system has filled up
-  double earliest = 0;         // seconds before which it cannot have: not all of it is switched on
-  double window = 0;           // seconds, as stated; 0: to the last arrival
-  std::int64_t round = 1;      // closed: units that finish together
-  std::int64_t units = 1;      // of the first length
+  double warmup = 0;       // seconds, as stated; 0: until the system has filled up
+  double earliest = 0;     // seconds before which it cannot have: not all of it is switched on
+  double window = 0;       // seconds, as stated; 0: to the last arrival
+  double lasts = 0;        // seconds that a run of no stated length lasts: its fleet's timetable
+  std::int64_t round = 1;  // closed: units that finish together
+  std::int64_t units = 1;  // of the first length
   std::int64_t unit_size = 1;  // requests of a unit
   int lengths = 1;             // each is twice the one before
-  int more_lengths = 0;        // beyond these, until measuring begins in the first half of one
-  bool endless = false;        // arrivals go on until what is measured has finished
+  int more_lengths = 0;  // until measuring begins in the first half of one, and `lasts` is over
+  bool endless = false;  // arrivals go on until what is measured has finished
+  bool cut = false;      // what comes later than `lasts` is left out of the first length, too
 
   // The same, of this one length.
   RunPlan of_length(std::int64_t stated) const {
     RunPlan plan = *this;
+    plan.cut = lasts > 0 && stated > units;
     plan.units = stated;
     plan.lengths = 1;
     plan.more_lengths = 0;
@@ -44,8 +47,12 @@ struct RunPlan {
 constexpr int kMostLengths = 7;  // 1,000 to 64,000 requests
 // For a closed loop that waits for its fleet to settle: how many requests come until then depends on how fast they are answered.
 constexpr int kMoreLengths = 4;
-// `fleet`: seconds that a fleet takes to follow its load.
-RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace, double fleet = 0);
+// Seconds until a fleet has followed its load, and until the last number of its timetable has held as long as the one before it.
+struct FleetTimes {
+  double settling = 0, timetable = 0;
+};
+RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace,
+                 const FleetTimes& fleet = {});
 
 struct MeasuredPart {
   double from = 0;
@@ -111,10 +118,11 @@ class RunWatch {
   void lengthen();
   bool can_lengthen() const {
     const Length& length = lengths_[std::size_t(length_)];
-    const int most = length.begin > length.half ? lengths() : plan_.lengths;
+    const bool waits = length.begin > length.half || length.end < plan_.lasts;
+    const int most = waits ? lengths() : plan_.lengths;
     return length_ + 1 < most;
   }
-  // A stated window needs more than this length, or a stated warm-up all of it.
+  // A stated window or a timetable needs more than this length, or a stated warm-up all of it.
   bool too_short() const;
 
   MeasuredPart part(double last_finish) const;

@@ -54,8 +54,9 @@ bool Referee::is_hopeless(const RunVerdict& verdict) const {
 
 bool Referee::enough(const ServingStats& stats) const {
   if (stats.watch().too_short()) return false;
-  // A stated window is as long as it is.
-  if (stats.watch().plan().window > 0) return true;
+  // A stated window is as long as it is, and so is a timetable.
+  const RunPlan& plan = stats.watch().plan();
+  if (plan.window > 0 || plan.lasts > 0) return true;
   const bool missed = verdict_.slo.missed || verdict_.saturation == Saturation::overloaded;
   if (setup_.purpose == RunPurpose::verdict && missed) return true;
   return verdict_.precise() && verdict_.saturation != Saturation::undecided;

@@ -108,6 +108,23 @@ class LeastOf {
     while ((place == index % kWidth ? greatest_ : values[place]) > others.least) ++place;
     return holder_of(others.level, index / kWidth, place);
   }
+  // The first index from `from` on whose value is at most `limit`, or else of all; there is one.
+  std::size_t next_at_most(std::size_t from, Value limit) const {
+    const std::size_t levels = in_one_line() ? 1 : levels_ - 1;
+    std::size_t index = from / kWidth, place = from % kWidth, level = 0;
+    // Up until a line has one behind that place.
+    for (; level < levels; ++level, place = index % kWidth + 1, index /= kWidth) {
+      const auto& values = lines_[first_line_[level] + index].values;
+      while (place < kWidth && values[place] > limit) ++place;
+      if (place < kWidth) break;
+    }
+    if (level == levels) return first_at_most(limit);
+    for (index = index * kWidth + place; level-- > 0; index = index * kWidth + place) {
+      const auto& values = lines_[first_line_[level] + index].values;
+      for (place = 0; values[place] > limit;) ++place;
+    }
+    return index;
+  }
   // The lowest index whose value is at most `limit`; there is one.
   std::size_t first_at_most(Value limit) const {
     std::size_t index = 0;

@@ -1,6 +1,6 @@
 // The routers, each a few lines; see router_table.h for their names.
 #include <algorithm>
-#include <array>
+#include <numeric>
 
 #include "engine/base/random.h"
 #include "engine/serving/fleet/router.h"
@@ -62,9 +62,12 @@ std::size_t route_lightest(const RouterView& view) { return lightest(view); }
 
 std::size_t route_power_of_two(const RouterView& view) { return lighter_of_two(view, view.takers); }
 
-// The replica with most of the prompt in its cache, unless it is far busier than the least busy one.
+// The replica with most of the prompt in its cache, and of those that have equally much the least busy one; unless that is far busier
+// than the least busy of all. Where several are as idle as can be, a random number says which of these counts: prompts that nobody knows
+// are to fill all caches, not the first one's.
 std::size_t route_prefix_aware(const RouterView& view) {
-  const std::size_t idlest = lightest(view);
+  const std::size_t start = draw(view, view.replicas.size(), std::uint64_t(view.nth), 0);
+  const std::size_t idlest = view.weights.next_at_most(start, view.weights.least());
   view.holders.fetch(view.request.prefix);
   view.replicas[idlest].pool().fetch(view.request.prefix);
   const auto cached = [&view](std::int32_t replica) {
@@ -73,10 +76,13 @@ std::size_t route_prefix_aware(const RouterView& view) {
     return open ? view.replicas[std::size_t(replica)].cached_tokens(view.request, view.now) : 0;
   };
   const PrefixHolders::Most first{std::int32_t(idlest), cached(std::int32_t(idlest))};
+  const auto weight = [&view](std::int32_t replica) {
+    return view.weights.at(std::size_t(replica));
+  };
   const auto best =
       std::size_t(view.holders
                       .most_of(view.request.prefix, view.request.prompt - 1,
-                               view.replicas[idlest].pool().block_size(), first, cached)
+                               view.replicas[idlest].pool().block_size(), first, cached, weight)
                       .cache);
   return far_busier(view, best, idlest) ? idlest : best;
 }
@@ -87,47 +93,30 @@ std::size_t route_sticky(const RouterView& view) {
   return home_of(view, view.request.session, 2);
 }
 
-namespace {
-
-// How many of `count` replicas each class has, by its share of the requests: whole ones first, one at least, and what is left
-// to the largest remainders, the more urgent of equals first.
-std::array<std::int64_t, 3> replicas_by_share(const std::array<double, 3>& shares,
-                                              std::int64_t count) {
-  std::array<std::int64_t, 3> replicas{};
-  const auto missing = [&](std::size_t i) {
-    return shares[i] > 0 ? shares[i] * double(count) - double(replicas[i]) : -kNever;
+ClassReplicas replicas_of_classes(const ClassWork& work, std::int64_t count) {
+  ClassReplicas replicas{};
+  for (std::size_t i = 0; i < work.size(); ++i) replicas[i] = work[i] > 0 ? 1 : 0;
+  std::int64_t left = count - std::accumulate(replicas.begin(), replicas.end(), std::int64_t{0});
+  if (left < 0) return {};
+  const auto busier = [&](std::size_t a, std::size_t b) {
+    return work[a] > 0 &&
+           (replicas[b] == 0 || work[a] / double(replicas[a]) > work[b] / double(replicas[b]));
   };
-  std::int64_t left = count;
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    const auto whole = std::int64_t(shares[i] * double(count));
-    replicas[i] = shares[i] > 0 ? std::max<std::int64_t>(1, whole) : 0;
-    left -= replicas[i];
-  }
   for (; left > 0; --left) {
-    std::size_t most = 0;
-    for (std::size_t i = 1; i < shares.size(); ++i) {
-      if (missing(i) > missing(most)) most = i;
-    }
-    ++replicas[most];
+    std::size_t busiest = 0;
+    for (std::size_t i = 1; i < work.size(); ++i) busiest = busier(i, busiest) ? i : busiest;
+    ++replicas[busiest];
   }
-  // Where classes got their one replica at the expense of others, the class with most replicas gives one back.
-  for (; left < 0; ++left) --*std::ranges::max_element(replicas);
   return replicas;
 }
 
-}  // namespace
-
 // Classes have replicas of their own; where there are fewer replicas than classes, they share all of them.
 std::size_t route_by_class(const RouterView& view) {
-  const double high = view.classes.high.share, low = view.classes.low.share;
-  const std::int64_t count = std::int64_t(view.takers.size());
-  const std::int64_t classes = (high > 0) + (low > 0) + (high + low < 1);
-  if (count < classes) return lighter_of_two(view, view.takers);
-  const double normal = high + low < 1 ? 1 - high - low : 0;
-  const auto [first, middle, last] = replicas_by_share({high, normal, low}, count);
+  const auto [first, middle, last] = view.class_replicas;
+  if (first + middle + last == 0) return lighter_of_two(view, view.takers);
   std::int64_t begin = 0, size = first;
   if (view.request.service_class == RequestClass::normal) begin = first, size = middle;
-  if (view.request.service_class == RequestClass::low) begin = count - last, size = last;
+  if (view.request.service_class == RequestClass::low) begin = first + middle, size = last;
   return lighter_of_two(view, view.takers.subspan(std::size_t(begin), std::size_t(size)));
 }
 

@@ -50,6 +50,15 @@ std::optional<std::string> scaling_problem(const ScalingSettings& settings, std:
   return std::nullopt;
 }
 
+double timetable_seconds(const ScalingSettings& settings) {
+  if (settings.policy != ScalingPolicy::scheduled) return 0;
+  std::string none;
+  const auto steps = parse_timetable(settings.schedule, "", "", none);
+  if (!steps || steps->size() < 2) return 0;
+  const double last = steps->back().time, before = (*steps)[steps->size() - 2].time;
+  return last + settings.cold_start.value + (last - before);
+}
+
 void Scaler::reset(const ScalingSettings& settings, std::size_t units, std::size_t unit,
                    bool filled) {
   settings_ = settings;

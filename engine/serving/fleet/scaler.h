@@ -18,6 +18,9 @@ namespace engine {
 // What is wrong with settings that cannot be followed.
 std::optional<std::string> scaling_problem(const ScalingSettings& settings, std::int64_t replicas);
 
+// Seconds until the last number of a timetable has held as long as the one before it; 0: there is none, or it never changes.
+double timetable_seconds(const ScalingSettings& settings);
+
 // Replicas are numbered, and the first ones that are not under repair are wanted. A replica that is switched on is paid for at once and
 // takes requests when it is warm. One that is given up takes no more requests, and is paid for until it is empty. Numbers follow the
 // rules of Kubernetes' horizontal autoscaler: up at once, down only to the most that was wanted during the cooldown. Predictions are

@@ -387,7 +387,7 @@ void Lane::end_step() {
     Sequence& sequence = at(chunk.slot);
     sequence.computed += chunk.tokens;
     sequences_.set.read(chunk.tokens);
-    replica.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
+    replica.pool.publish(sequence.prefix, sequence.computed, sequence.kv, sequence.prompt);
     if (sequence.computed == sequence.target) sequences_.begin_decoding(chunk.slot, end_);
   }
   if (!chunks_.empty()) sequences_.set.drop_readers();

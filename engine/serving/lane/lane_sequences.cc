@@ -243,7 +243,7 @@ void LaneSequences::finish(std::int32_t slot) {
   if (common.hands_over) {
     replica.pool.publish_all(sequence.prefix, sequence.computed, sequence.kv);
   } else {
-    replica.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
+    replica.pool.publish(sequence.prefix, sequence.computed, sequence.kv, sequence.prompt);
   }
   sequence.whereabouts = common.hands_over ? Whereabouts::leaving : Whereabouts::nowhere;
   if (common.hands_over) {

@@ -20,6 +20,7 @@
 #include "engine/step/draft_step.h"
 #include "engine/step/pace.h"
 #include "engine/step/step_time.h"
+#include "engine/workload/load_classes.h"
 
 namespace engine {
 
@@ -72,6 +73,8 @@ struct PoolSetup {
   // collectives share adapters with transfers.
   double slower = 1;
   Turns turns = {};  // where two models take turns on the devices
+  // Seconds of a replica that a request of each class takes, up to a factor: where classes have replicas of their own.
+  std::array<double, kRequestClasses> class_seconds = {1, 1, 1};
 
   // Where preempted sequences leave their KV in the host's memory: the way back.
   struct WayBack {

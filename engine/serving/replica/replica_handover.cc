@@ -163,7 +163,7 @@ void Replica::receive(std::int32_t slot, double now) {
   const std::int64_t shared = sequence.kv.shared;
   settle(now);
   if (sequence.forks()) {
-    state_.pool.publish(sequence.prefix, sequence.computed, sequence.kv);
+    state_.pool.publish(sequence.prefix, sequence.computed, sequence.kv, sequence.prompt);
   } else {
     state_.pool.publish_carried(sequence.prefix, sequence.computed, sequence.kv);
   }

@@ -65,7 +65,8 @@ struct ScalingSettings {
     visit("schedule", self.schedule,
           "scheduled: 'second:replicas' pairs such as '0:2, 28800:10, 72000:4'; each number holds "
           "from its second, when replicas are asked for or given up, until the next; while it is 0 "
-          "requests wait",
+          "requests wait; where load.requests is auto, the last number holds as long as the one "
+          "before it",
           any_value);
   }
 };

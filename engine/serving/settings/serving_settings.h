@@ -162,10 +162,11 @@ struct ServingSettings {
         "with fewest requests inside; least_tokens: fewest tokens of their prompts and answers; "
         "least_predicted: the same with answers known but for serving.prediction_error; "
         "power_of_two: of two that are drawn, the one with fewer requests; prefix_aware: the one "
-        "with most of the prompt in its cache, unless it is far busier than another; sticky: one "
-        "for each session, as long as it takes requests; adapter_affine: one for each adapter, "
-        "unless it is far busier than another; by_class: some for each class, by its share of the "
-        "requests",
+        "with most of the prompt in its cache, of equal ones the idlest, unless it is far busier "
+        "than another; sticky: one for each session, as long as it takes requests; adapter_affine: "
+        "one for each adapter, unless it is far busier than another; by_class: some for each "
+        "class, "
+        "by the estimated time that its requests take",
         any_value);
     visit("memory_utilization", self.memory_utilization,
           "share of the device's memory the engine may fill; auto: 0.9, or where memory_share is "

@@ -121,6 +121,14 @@ std::optional<Refusal> scaling_refusal(const ServingSettings& serving) {
   return Refusal{ReasonClass::load, std::move(*problem)};
 }
 
+TypicalWork work_of(const TypicalRequest& typical, const Load& load) {
+  return {.prompt = typical.prompt,
+          .output = typical.output,
+          .answers = double(load.samples),
+          .adapters = load.adapters,
+          .adapter_skew = load.adapter_skew};
+}
+
 // Settings of an engine that cannot be followed.
 std::optional<Refusal> engine_problem(const ServingSettings& serving) {
   if (auto problem = scaling_refusal(serving)) return problem;
@@ -347,27 +355,33 @@ double ServePools::devices_of_stage(std::size_t pool, DeploymentRole role) const
   return draft.devices(all);
 }
 
-double ServePools::settling() const {
-  Seconds longest{0};
+FleetTimes ServePools::fleet_times() const {
+  FleetTimes times;
   for (const PoolSetup& pool : pools_) {
-    const std::int64_t units = pool.replicas / pool.unit;
-    longest = std::max(longest, pool.settings.scaling.settling(units));
+    const ScalingSettings& scaling = pool.settings.scaling;
+    times.settling = std::max(times.settling, scaling.settling(pool.replicas / pool.unit).value);
+    times.timetable = std::max(times.timetable, timetable_seconds(scaling));
   }
-  return longest.value;
+  return times;
+}
+
+void ServePools::weigh_classes(const std::array<TypicalRequest, kRequestClasses>& typical) {
+  for (std::size_t pool = 0; pool < pools_.size(); ++pool) {
+    PoolSetup& setup = pools_[pool];
+    if (setup.settings.router != router_named("by_class")) continue;
+    for (std::size_t i = 0; i < kRequestClasses; ++i) {
+      const TypicalWork work = work_of(typical[i], point_.scenario.load);
+      setup.class_seconds[i] = 1 / capacity_estimate(setup, work, duty_of(pool)).requests;
+    }
+  }
 }
 
 CapacityEstimate ServePools::capacity(const TypicalRequest& typical) const {
-  const Load& load = point_.scenario.load;
-  const TypicalWork work{.prompt = typical.prompt,
-                         .output = typical.output,
-                         .answers = double(load.samples),
-                         .adapters = load.adapters,
-                         .adapter_skew = load.adapter_skew};
-  CapacityEstimate estimate =
-      capacity_estimate(main(), work, pools_.size() == 1 ? Duty::both : Duty::writes);
+  const TypicalWork work = work_of(typical, point_.scenario.load);
+  CapacityEstimate estimate = capacity_estimate(main(), work, duty_of(0));
   if (pools_.size() > 1) {
     estimate.requests =
-        std::min(estimate.requests, capacity_estimate(pools_[1], work, Duty::reads).requests);
+        std::min(estimate.requests, capacity_estimate(pools_[1], work, duty_of(1)).requests);
   }
   if (encoder_ && encoder_->apart.replicas > 0) {
     const Encoders::Setup& apart = encoder_->apart;

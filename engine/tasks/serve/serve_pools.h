@@ -2,12 +2,14 @@
 // prefill deployment.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "engine/base/refusal.h"
 #include "engine/serving/capacity_estimate.h"
+#include "engine/serving/figures/measurement.h"
 #include "engine/serving/replica/journey.h"
 #include "engine/step/step_table.h"
 #include "engine/tasks/serve/image_encoder.h"
@@ -29,6 +31,8 @@ class ServePools {
 
   // Adds the prefill deployment's pool where there is one; or says why there cannot be pools.
   std::optional<Refusal> complete(const TypicalRequest& typical);
+  // Tells pools that share their replicas out to classes what a request of each takes. They are complete.
+  void weigh_classes(const std::array<TypicalRequest, kRequestClasses>& typical);
 
   const std::vector<PoolSetup>& pools() const { return pools_; }
   const PoolSetup& main() const { return pools_[0]; }
@@ -42,11 +46,15 @@ class ServePools {
   double devices_of_stage(std::size_t pool, DeploymentRole role) const;
   // What they could serve, the slower of those that read and those that write.
   CapacityEstimate capacity(const TypicalRequest& typical) const;
-  // Seconds until the last of those that follow the load has come to rest.
-  double settling() const;
+  // Until the last of those that follow the load has come to rest, and the last timetable is over.
+  FleetTimes fleet_times() const;
 
  private:
   std::optional<Refusal> add_readers(const TypicalRequest& typical);
+  Duty duty_of(std::size_t pool) const {
+    if (pools_.size() == 1) return Duty::both;
+    return pool == 0 ? Duty::writes : Duty::reads;
+  }
 
   const TaskPoint& point_;
   ModelShard main_shard_;

@@ -162,7 +162,7 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
     const LoadLevel tried{.rate = rate};
     simulate(setting,
              {.level = tried,
-              .plan = run_plan(load, tried, setting.trace, setting.pools.settling()),
+              .plan = run_plan(load, tried, setting.trace, setting.pools.fleet_times()),
               .purpose = RunPurpose::verdict},
              sim);
     if (nothing_measured(load, sim) && rate < lowest_unseen) {
@@ -298,6 +298,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
   ServePools pools(point, typical,
                    tokens_that_fit(point, typical, outcome.metrics.kv_capacity_tokens));
   if (auto problem = pools.complete(typical)) return outcome.refuse(std::move(*problem));
+  if (scenario.load.classes.any()) pools.weigh_classes(typical_of_classes(drawn));
   report_blocks(point.main, engine_demand(scenario.serving, typical), pools.main(),
                 outcome.metrics);
   PointLog* log = point.scratch.log();
@@ -317,7 +318,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
     auto problem = search_capacity(setting, sim, outcome.metrics, level);
     if (problem) return refuse(problem->reason_class, std::move(problem->text));
   }
-  RunPlan plan = run_plan(scenario.load, level, trace, pools.settling());
+  RunPlan plan = run_plan(scenario.load, level, trace, pools.fleet_times());
   const bool few_figures = point.compared || point.role == DeploymentRole::neighbour;
   simulate(setting,
            {.level = level,

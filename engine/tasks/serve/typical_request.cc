@@ -10,19 +10,23 @@
 namespace engine {
 namespace {
 
-// KV tokens that a client has in the cache while it waits. Its calls of a turn hold what they find of their history together, where
-// prefixes are cached. At any moment those with long answers are more than their share, since they stay longer.
+// KV tokens that a client has in the cache while it waits, on average over time, which passes with the tokens of answers. A turn lasts
+// until the longest answer of its calls, and a call until its own longest. What calls of a turn find of their history they hold together
+// where prefixes are cached. At any moment those with long answers are more than their share, since they stay longer.
 double held_by_client(const DrawnLoad& drawn, const PoolSetup& pool) {
   const Load& load = drawn.load;
   const TypicalRequest typical = typical_request(drawn);
-  const MeanLengths inside = lengths_inside(drawn);
-  const double calls = double(load.calls_of_session()) / double(load.turns);
-  const double prompt =
-      typical.prompt - typical.history + inside.prompt - mean_lengths(drawn).prompt;
-  const double written =
-      double(load.samples) * (inside.output / 2 + double(pool.state * pool.pace.queries));
-  const double together = pool.settings.prefix_caching ? double(load.branches) : 1;
-  return calls * (prompt + written + typical.history / together);
+  const MeanLengths mean = mean_lengths(drawn), inside = lengths_inside(drawn);
+  const double calls = double(load.calls_of_session()), later_turns = double(load.turns - 1);
+  const double call = longest_output(drawn, load.samples);
+  const double later = longest_output(drawn, load.samples * load.branches);
+  const double own = typical.prompt - typical.history + inside.prompt - mean.prompt;
+  const double written = double(load.samples) * mean.output *
+                         (inside.output / 2 + double(pool.state * pool.pace.queries));
+  const double history = pool.settings.prefix_caching
+                             ? typical.history * later / double(load.branches)
+                             : typical.history * call;
+  return calls * (own * call + written + history) / (call + later_turns * later);
 }
 
 }  // namespace
@@ -55,6 +59,18 @@ TypicalRequest typical_request(const DrawnLoad& drawn) {
   const double unread =
       mean.output * double(load.branches - 1) * double(std::max<std::int64_t>(0, load.turns - 2));
   return {mean.prompt + each * later, mean.output, each * (later - unread)};
+}
+
+std::array<TypicalRequest, kRequestClasses> typical_of_classes(const DrawnLoad& drawn) {
+  const auto all_of = [&](const LoadClass& one) {
+    Load load = drawn.load;
+    load.classes = {.high = one};
+    return typical_request(
+        {.load = load, .trace = drawn.trace, .seed = drawn.seed, .memory = drawn.memory});
+  };
+  LoadClass high = drawn.load.classes.high, low = drawn.load.classes.low;
+  high.share = low.share = 1;
+  return {all_of(high), all_of({}), all_of(low)};
 }
 
 std::int64_t clients_that_fill(const DrawnLoad& drawn, const PoolSetup& pool) {

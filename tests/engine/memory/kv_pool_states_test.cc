@@ -88,10 +88,39 @@ TEST(KvPoolStates, AStateGoesBeforeTheBlocksOfItsExtent) {
   EXPECT_EQ(pool.match_without_state(Prefix{{2, 33}}, 32).tokens, 32);
 }
 
-TEST(KvPoolStates, OneBlockThatWasRecordedHasAState) {
+// A prompt of whole blocks that were recorded one by one is found again, but for the block of its last token; nobody asks for less.
+TEST(KvPoolStates, APromptOfWholeBlocksHasAStateBeforeItsLastOne) {
   KvPool pool = pool_of(40);
   compute(pool, {{1, 4}, {2, 8}, {3, 12}});
-  EXPECT_EQ(found(pool, {{1, 4}, {2, 8}, {3, 12}, {4, 16}}), 12);
+  EXPECT_EQ(found(pool, {{1, 4}, {2, 8}, {3, 12}}), 8);
+  EXPECT_EQ(found(pool, {{1, 4}, {2, 8}, {3, 12}, {4, 16}}), 8);
+  EXPECT_EQ(pool.idle(), 3 + kState);
+  compute(pool, {{1, 4}, {2, 8}, {3, 12}});
+  EXPECT_EQ(pool.idle(), 3 + kState);
+}
+
+// A system prompt, with questions of their own behind it that no extent names: the first to ask cannot know that others will part from it
+// there, the second one finds its KV and no state, and the third goes on from the state that the second left.
+TEST(KvPoolStates, TheSecondToPartLeavesTheState) {
+  KvPool pool = pool_of(40);
+  const Prefix system{{1, 18}};
+  for (const std::int64_t expected : {0, 0, 16, 16}) {
+    EXPECT_EQ(pool.match(system, 29).tokens, expected);
+    KvHolding holding;
+    pool.hold(system, pool.match(system, 29), holding);
+    pool.take(8 - holding.shared);
+    pool.publish(system, 30, holding, 30);
+    pool.release(holding, 8);
+  }
+  EXPECT_EQ(pool.idle(), 4 + kState);
+  // Where the question fills no whole block, the state before it is that of the prompt's end.
+  KvPool other = pool_of(40);
+  KvHolding holding;
+  other.hold(system, {}, holding);
+  other.take(5);
+  other.publish(system, 20, holding, 20);
+  other.release(holding, 5);
+  EXPECT_EQ(other.match(system, 19).tokens, 16);
 }
 
 // A prompt that ends inside a block: as a trace lists it, with that block, or with less than a block after a system prompt.

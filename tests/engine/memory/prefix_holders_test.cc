@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "engine/base/random.h"
 #include "engine/memory/kv_pool.h"
 
@@ -47,17 +51,17 @@ struct Caches {
   }
 };
 
+// The one with most, of these the lightest, of these `first` or else the lowest number.
 std::int32_t most_by_scan(const Caches& caches, const Prefix& prefix, std::int64_t most_tokens,
-                          std::int32_t first) {
-  std::int32_t best = first;
-  std::int64_t most = caches.pools[std::size_t(first)].match(prefix, most_tokens).tokens;
+                          std::int32_t first, const std::vector<int>& weights) {
+  const auto value_of = [&](std::size_t i) {
+    return std::pair(caches.pools[i].match(prefix, most_tokens).tokens, -weights[i]);
+  };
+  auto best = std::size_t(first);
   for (std::size_t i = 0; i < caches.pools.size(); ++i) {
-    const std::int64_t tokens = caches.pools[i].match(prefix, most_tokens).tokens;
-    if (tokens <= most) continue;
-    most = tokens;
-    best = std::int32_t(i);
+    if (value_of(i) > value_of(best)) best = i;
   }
-  return best;
+  return std::int32_t(best);
 }
 
 TEST(PrefixHolders, FindWhatAScanFinds) {
@@ -81,13 +85,17 @@ TEST(PrefixHolders, FindWhatAScanFinds) {
       }
       prefix.back().end -= std::int64_t(dice(9, 7));
       const std::int64_t most_tokens = prefix.back().end + std::int64_t(dice(10, 9)) - 4;
-      const auto first = std::int32_t(dice(11, count));
+      std::vector<int> weights;
+      for (std::size_t i = 0; i < count; ++i)
+        weights.push_back(int(dice(20 + std::uint32_t(i), 3)));
+      const auto first = std::int32_t(std::ranges::min_element(weights) - weights.begin());
       const auto held = [&](std::int32_t cache) {
         return caches.pools[std::size_t(cache)].match(prefix, most_tokens).tokens;
       };
-      const std::int32_t scanned = most_by_scan(caches, prefix, most_tokens, first);
+      const auto weight = [&](std::int32_t cache) { return weights[std::size_t(cache)]; };
+      const std::int32_t scanned = most_by_scan(caches, prefix, most_tokens, first, weights);
       const PrefixHolders::Most found =
-          caches.holders.most_of(prefix, most_tokens, kBlock, {first, held(first)}, held);
+          caches.holders.most_of(prefix, most_tokens, kBlock, {first, held(first)}, held, weight);
       ASSERT_EQ(found.cache, scanned) << n;
       ASSERT_EQ(found.tokens, held(scanned)) << n;
       ++asked;
@@ -110,13 +118,21 @@ TEST(PrefixHolders, ThePriceDoesNotFollowTheNumberOfHolders) {
     ++asked;
     return std::int64_t(cache == knows ? 120 : 100);
   };
-  const Prefix conversation{{1, 100}, {2, 120}};
-  EXPECT_EQ(holders.most_of(conversation, 130, kBlock, {5, 100}, held).cache, knows);
+  const auto alike = [](std::int32_t) { return 0; };
+  const auto found = [&](const Prefix& prefix, PrefixHolders::Most first) {
+    return holders.most_of(prefix, 130, kBlock, first, held, alike).cache;
+  };
+  EXPECT_EQ(found({{1, 100}, {2, 120}}, {5, 100}), knows);
   // Nobody knows this one: of equals, the first is kept.
-  EXPECT_EQ(holders.most_of(Prefix{{1, 100}, {3, 120}}, 130, kBlock, {5, 100}, held).cache, 5);
+  EXPECT_EQ(found({{1, 100}, {3, 120}}, {5, 100}), 5);
   // Somebody who holds nothing is not.
-  EXPECT_EQ(holders.most_of(Prefix{{1, 100}, {3, 120}}, 130, kBlock, {5, 0}, held).cache, 0);
+  EXPECT_EQ(found({{1, 100}, {3, 120}}, {5, 0}), 0);
   EXPECT_LE(asked, 3);
+  // Of many that hold as much, the lightest of the first few dozen is taken.
+  const auto busier = [](std::int32_t cache) { return cache == 5 ? -2 : cache == 20 ? -1 : 0; };
+  EXPECT_EQ(holders.most_of(Prefix{{1, 100}, {3, 120}}, 130, kBlock, {5, 0}, held, busier).cache,
+            20);
+  EXPECT_LE(asked, 5);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "engine/base/random.h"
@@ -216,6 +217,58 @@ TEST(RunJudge, LessThanARequestsStayTellsNothing) {
   EXPECT_EQ(judged({}), Saturation::undecided);
   EXPECT_EQ(judged({moment}), Saturation::undecided);
   EXPECT_EQ(judged({moment, {.time = 2, .arrived = 300, .finished = 220}}), Saturation::undecided);
+}
+
+// What is inside while `rate` times as many come as can be served, at random and one by one, as forty moments of so many arrivals.
+std::vector<Snapshot> random_run(double rate, std::int64_t arrivals, std::uint64_t seed) {
+  std::vector<Snapshot> snapshots;
+  double time = 0, arrived = 0, finished = 0;
+  for (std::uint64_t n = 0; arrived < double(arrivals); ++n) {
+    time += exponential(seed, Stream::arrivals, n) / (rate + 1);
+    if (uniform(seed, Stream::sampling, n) < rate / (rate + 1)) {
+      arrived += 1;
+      if (std::int64_t(arrived) % (arrivals / 40) == 0)
+        snapshots.push_back({time, arrived, finished});
+    } else if (finished < arrived) {
+      finished += 1;
+    }
+  }
+  return snapshots;
+}
+
+// An overload of e shows in some 18 / e^2 requests, a load that falls short of the whole by e in some 30 / e^2. Until then nothing is known,
+// and nothing is said.
+TEST(RunJudge, SmallOverloadsAreToldOnceTheyCanBe) {
+  const auto verdicts = [](double rate, std::int64_t arrivals) {
+    int overloaded = 0, bounded = 0;
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      const Saturation found = judged(random_run(rate, arrivals, seed), true, rate, 1.0);
+      overloaded += found == Saturation::overloaded;
+      bounded += found == Saturation::backlogged;
+    }
+    return std::pair(overloaded, bounded);
+  };
+  for (const double more : {0.015, 0.04}) {
+    // A moment at which too little was seen, and one at which enough was.
+    EXPECT_LE(verdicts(1 + more, std::int64_t(2 / (more * more))).second, 2) << more;
+    const auto [overloaded, bounded] = verdicts(1 + more, std::int64_t(60 / (more * more)));
+    EXPECT_GE(overloaded, 36) << more;
+    EXPECT_EQ(bounded, 0) << more;
+  }
+  for (const double less : {0.05, 0.1}) {
+    const auto [overloaded, bounded] = verdicts(1 - less, std::int64_t(120 / (less * less)));
+    EXPECT_EQ(overloaded, 0) << less;
+    EXPECT_GE(bounded, 36) << less;
+  }
+  EXPECT_LE(verdicts(1, 20'000).second, 4);
+}
+
+// One percent too many, without any chance: what grows evenly is seen although it is little.
+TEST(RunJudge, WhatGrowsEvenlyDoesNotComeBack) {
+  for (const double seconds : {50, 200, 1000}) {
+    EXPECT_EQ(judged(even_run(20.2, 20, seconds, 100), true, 1.0, 1.0), Saturation::undecided)
+        << seconds;
+  }
 }
 
 }  // namespace

@@ -82,8 +82,40 @@ TEST(EngineHosts, CountOnlyWhereNoneIsNamed) {
             (Names{"none", "vllm-v1"}));
   // Training has no engine.
   EXPECT_EQ(hosts_of(start + "task: train}\n"), Names{named});
+}
+
+// Some points train and others do not: each has the host of what it runs.
+TEST(EngineHosts, GoWithTheTask) {
+  const std::string start = "base: {device: h100-sxm, model: llama-3.1-8b, ";
+  const std::string round = engine::HostSettings{}.name;
+  const std::string both = "train: {from: megatron}, serving: vllm-v1";
+  EXPECT_EQ(hosts_of(start + both + "}\naxes: [task: [serve, train]]\n"),
+            (Names{"vllm-v1", "megatron"}));
+  EXPECT_EQ(hosts_of(start + both + ", task: train}\naxes: [task: [step, train, request]]\n"),
+            (Names{"vllm-v1", "megatron", "vllm-v1"}));
+  EXPECT_EQ(
+      hosts_of(start + "serving: {from: sglang, replicas: 2}}\naxes: [task: [serve, train]]\n"),
+      (Names{"sglang", round}));
   EXPECT_EQ(hosts_of(start + "train: {from: megatron}}\naxes: [task: [step, train]]\n"),
-            (Names{named, named}));
+            (Names{round, "megatron"}));
+  EXPECT_EQ(
+      launches_of(start + both + ", host: {launch_cost: 5 us}}\naxes: [task: [serve, train]]\n"),
+      (Names{"vllm-v1 5", "megatron 5"}));
+  EXPECT_EQ(hosts_of(start + "seed: 1}\naxes:\n  - concat:\n"
+                             "      - {name: a, base: {task: train, train: {from: megatron}}}\n"
+                             "      - {name: b, base: {task: serve, serving: vllm-v1}}\n"),
+            (Names{"megatron", "vllm-v1"}));
+  // Other deployments are as always, and one that is named counts everywhere.
+  EXPECT_EQ(hosts_of(&engine::Scenario::prefill,
+                     start + both +
+                         ", prefill: {serving: sglang}}\naxes: [task: [serve, request, train]]\n"),
+            (Names{"sglang", "sglang", "sglang"}));
+  EXPECT_EQ(hosts_of(start + both + ", host: none}\naxes: [task: [serve, train]]\n"),
+            (Names{"none", "none"}));
+  // A task does not say which of two engines it has.
+  EXPECT_EQ(
+      hosts_of(start + "task: serve}\naxes: [task: [serve, train], serving: [vllm-v1, sglang]]\n"),
+      (Names{round, round, round, round}));
 }
 
 TEST(EngineHosts, LabelledOnesAndThoseMadeFromOthersHaveThem) {

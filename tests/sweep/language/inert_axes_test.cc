@@ -1,23 +1,14 @@
 // An axis that changes nothing is a mistake, unless some point of the sweep reads it.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <string>
 
-#include "tests/support/temporary_folder.h"
-#include "tests/sweep/sweep_fixture.h"
+#include "tests/sweep/inert_axes.h"
 
 namespace sweep {
 namespace {
 
-std::string base(const std::string& fields) {
-  return "base: {device: toy, model: tiny, " + fields + "}\n";
-}
-std::string said_of(const std::string& text) {
-  const auto spec = read_sweep_text(text, "toy.yaml", toy_library());
-  return spec ? "" : engine::to_text(spec.mistakes());
-}
-std::string axis(const std::string& text) { return "axes:\n  - " + text + "\n"; }
+using inert::axis, inert::base, inert::said_of;
 
 TEST(InertAxes, AFieldOfAnotherTaskIsAMistakeWithWhatToWriteInstead) {
   EXPECT_EQ(
@@ -238,92 +229,6 @@ TEST(InertAxes, AttentionKernelsThatTheDeviceHasAlike) {
             "");
 }
 
-TEST(InertAxes, AdaptersOfANodeThatHoldsBothDeployments) {
-  const auto with = [](const std::string& fields) {
-    return base(
-        "task: serve, prefill: {}, parallel: {tp: 2}, cluster: {devices_per_node: 4, "
-        "scale_up: {topology: fabric, bandwidth: 9 GB/s, latency: 1 us, devices: 4}, "
-        "scale_out: {topology: fabric, bandwidth: 1 GB/s, latency: 1 us, devices: 64}}" +
-        fields);
-  };
-  const std::string rails = axis("transfer.rails: [1, 2]");
-  const auto inert = [&](const std::string& text) {
-    return said_of(text).find(
-               "'transfer.rails' changes nothing here: it counts only where KV "
-               "caches leave a node") != std::string::npos;
-  };
-  EXPECT_TRUE(inert(with("") + rails));
-  EXPECT_EQ(said_of(with(", serving: {replicas: 2}") + rails), "");
-  EXPECT_EQ(said_of(with("") + rails + "  - prefill.serving.replicas: [1, 2]\n"), "");
-  EXPECT_TRUE(
-      inert(with(", serving: {replicas: 2}, transfer: {link: {bandwidth: 1 GB/s}}") + rails));
-  const std::string sharing = axis("transfer.contention: [transfers, collectives]");
-  EXPECT_EQ(said_of(with("") + sharing), "");
-  EXPECT_NE(said_of(with(", transfer: {link: {bandwidth: 1 GB/s}}") + sharing), "");
-  const auto noted = read_sweep_text(with(", transfer: {rails: 2}"), "toy.yaml", toy_library());
-  ASSERT_TRUE(noted.ok());
-  EXPECT_EQ(noted->notes.size(), 1u);
-}
-
-// Nor does a field of a sub-sweep's base count where only points of another sub-sweep would read it.
-TEST(InertAxes, OverridesThatCountInNoPointOfTheirSubSweepAreNoted) {
-  const auto notes_of = [](const std::string& branches) {
-    const std::string text = base("task: serve") + axis("concat: [" + branches + "]");
-    const auto spec = read_sweep_text(text, "toy.yaml", toy_library());
-    EXPECT_TRUE(spec.ok()) << text << engine::to_text(spec.mistakes());
-    if (!spec) return std::vector<std::string>{};
-    EXPECT_TRUE(read_sweep_text(spec->resolved, "toy.yaml", toy_library())->notes.empty());
-    return spec->notes;
-  };
-  const std::string plain = "{name: a, base: {load: {cv: 3}}}";
-  EXPECT_EQ(notes_of(plain),
-            std::vector<std::string>{"toy.yaml:3:38: 'load.cv' changes nothing here: it counts "
-                                     "only where load.arrivals is gamma"});
-  EXPECT_EQ(notes_of(plain + ", {name: b, base: {load: {arrivals: gamma}}}").size(), 1u);
-  EXPECT_TRUE(notes_of("{name: a, base: {load: {arrivals: gamma, cv: 3}}}").empty());
-  EXPECT_TRUE(notes_of("{name: a, base: {load.cv: 1}}").empty());  // as by default
-  // An axis beside it, inside it, or a sub-sweep of it may bring what it needs; not one of another.
-  const std::string brings = "axes: [{load.arrivals: [poisson, gamma]}]}";
-  EXPECT_TRUE(notes_of("{name: a, base: {load.cv: 3}, " + brings).empty());
-  EXPECT_EQ(notes_of(plain + ", {name: b, " + brings).size(), 1u);
-  EXPECT_TRUE(notes_of("{name: a, base: {load.cv: 3}, axes: [{concat: [{name: c, base: "
-                       "{load.arrivals: gamma}}, {name: d}]}]}")
-                  .empty());
-}
-
-// A field of the base may wait for another sweep: it is no mistake, and is told of.
-TEST(InertAxes, FieldsOfTheBaseThatCountNowhereAreNoted) {
-  const auto notes_of = [](const std::string& text) {
-    const auto spec = read_sweep_text(text, "toy.yaml", toy_library());
-    EXPECT_TRUE(spec.ok()) << text << engine::to_text(spec.mistakes());
-    return spec ? spec->notes : std::vector<std::string>{};
-  };
-  const std::string read = base("task: step, step: {phase: prefill, context: 64000}");
-  EXPECT_EQ(notes_of(read), std::vector<std::string>{
-                                "toy.yaml:1:69: 'step.context' changes nothing here: it counts "
-                                "only where step.phase is decode"});
-  // Some point reads it; it is as by default; the sweep was written out.
-  EXPECT_TRUE(notes_of(read + axis("step.phase: [prefill, decode]")).empty());
-  EXPECT_TRUE(notes_of(base("task: step, step: {phase: prefill, context: 1024}")).empty());
-  const auto resolved = read_sweep_text(read, "toy.yaml", toy_library());
-  EXPECT_TRUE(notes_of(resolved->resolved).empty());
-  EXPECT_EQ(notes_of(base("task: serve, load: {cv: 3, turns: 2}")).size(), 1u);
-  // A draft that no method asks is noted as one, until an axis may bring the method.
-  const std::string drafted = base("task: serve, speculation: {draft: tiny}");
-  EXPECT_EQ(notes_of(drafted),
-            std::vector<std::string>{"toy.yaml:1:68: 'draft' changes nothing here: it counts only "
-                                     "where speculation.method is draft_model"});
-  EXPECT_TRUE(notes_of(drafted + axis("zip: {speculation.method: [none, draft_model], "
-                                      "speculation.tokens: [0, 2]}"))
-                  .empty());
-  // One value of it is another one.
-  const std::string chunks = base("task: train, parallel: {pp: 2}, train: {schedule: interleaved}");
-  EXPECT_EQ(notes_of(chunks), std::vector<std::string>{
-                                  "toy.yaml:1:74: 'train.schedule: interleaved' is 1f1b here: it "
-                                  "differs only where train.virtual_stages is above 1"});
-  EXPECT_TRUE(notes_of(chunks + axis("train.virtual_stages: [1, 2]")).empty());
-}
-
 TEST(InertAxes, AValueThatIsAnotherOneIsRefused) {
   const std::string training = base("task: train, parallel: {pp: 2}");
   const std::string schedules = axis("train.schedule: [gpipe, 1f1b, interleaved]");
@@ -334,81 +239,6 @@ TEST(InertAxes, AValueThatIsAnotherOneIsRefused) {
   EXPECT_EQ(said_of(training + axis("train.schedule: [gpipe, 1f1b]")), "");
   EXPECT_EQ(said_of(training + schedules + "  - train.virtual_stages: [1, 2]\n"), "");
   EXPECT_EQ(said_of(training + schedules + "derive: {train.virtual_stages: \"2\"}\n"), "");
-}
-
-// A trace that is replayed has tenants, priorities and prefixes of its own; and a timetable has times of its own.
-TEST(InertAxes, WhatIsRecordedIsNotStatedAgain) {
-  const tests::TemporaryFolder folder;
-  const std::string path = folder.path() / "trace.csv";
-  std::ofstream(path) << "arrival_s,prompt_tokens,output_tokens,tenant\n0,10,2,a\n1,10,2,b\n";
-  const std::string replayed = base(
-      "task: serve, output.requests: true, serving.prefix_caching: true, load: {arrivals: trace, "
-      "trace: " +
-      path + "}");
-  for (const std::string field : {"load.tenants", "load.priorities", "load.shared_prefix"}) {
-    EXPECT_EQ(said_of(replayed + axis(field + ": [1, 3]")),
-              "toy.yaml:3:5: error: '" + field +
-                  "' changes nothing here: it counts only where load.arrivals is not trace\n"
-                  "  hint: remove the axis, or change what it depends on\n");
-  }
-  EXPECT_EQ(said_of(replayed + axis("serving.ordering: [fcfs, fair_share]")), "");
-  EXPECT_EQ(said_of(base("task: serve, serving: {replicas: 2, scaling: {policy: scheduled, "
-                         "schedule: '0:1, 9:2'}}") +
-                    axis("serving.scaling.interval: [1 s, 2 s]")),
-            "toy.yaml:3:5: error: 'serving.scaling.interval' changes nothing here: it counts only "
-            "where serving.scaling.policy is reactive or predictive\n"
-            "  hint: remove the axis, or change what it depends on\n");
-}
-
-// Orders of a queue whose requests are alike, tiers for prompts that nobody repeats, a latency without a link.
-TEST(InertAxes, WhatALoadGivesNoReasonForIsRefused) {
-  const std::string served =
-      base("task: serve, serving.prefix_caching: true, prefill: {}, load: {rate: 1 req/s}");
-  const std::string hint = "\n  hint: remove it, or change what it depends on\n";
-  const std::string orders = "toy.yaml:3:5: error: 'serving.ordering: ";
-  EXPECT_EQ(said_of(served + axis("serving.ordering: [fcfs, priority]")),
-            orders +
-                "priority' is fcfs here: it differs only where load.priorities is above 1, or "
-                "there are load.classes or load.trace" +
-                hint);
-  EXPECT_EQ(said_of(served + axis("serving.ordering: [fcfs, fair_share]")),
-            orders +
-                "fair_share' is fcfs here: it differs only where load.tenants is above 1, or "
-                "load.arrivals is trace" +
-                hint);
-  const std::string prefixes = axis("serving.ordering: [fcfs, longest_prefix]");
-  const std::string common =
-      "prompts have something in common (load.turns or load.samples above 1, load.shared_prefix or "
-      "load.trace)";
-  EXPECT_EQ(said_of(served + prefixes),
-            orders + "longest_prefix' is fcfs here: it differs only where " + common + hint);
-  EXPECT_EQ(
-      said_of(base("task: serve, load: {rate: 1 req/s, shared_prefix: 10}") + prefixes),
-      orders +
-          "longest_prefix' is fcfs here: it differs only where serving.prefix_caching is true" +
-          hint);
-  const std::string tiers = axis("serving.tiers.host: [none, 1 GB]");
-  EXPECT_EQ(said_of(served + tiers),
-            "toy.yaml:3:5: error: 'serving.tiers.host' changes nothing here: it "
-            "counts only where " +
-                common + "\n  hint: remove the axis, or change what it depends on\n");
-  EXPECT_EQ(
-      said_of(served + axis("transfer.link.latency: [1 us, 1 ms]")),
-      "toy.yaml:3:5: error: 'transfer.link.latency' changes nothing here: it counts only where "
-      "transfer.link has a bandwidth (else KV caches take the links of the deployments)"
-      "\n  hint: remove the axis, or change what it depends on\n");
-  // With a reason they are themselves.
-  for (const char* reason :
-       {"load.turns: [1, 2]", "load.shared_prefix: [0, 10]", "load.samples: [1, 2]"}) {
-    for (const std::string& what : {prefixes, tiers}) {
-      EXPECT_EQ(said_of(served + what + "  - " + reason + "\n"), "") << reason;
-    }
-  }
-  const std::string both = axis("serving.ordering: [fcfs, priority, fair_share]");
-  EXPECT_EQ(said_of(served + both + "  - load.priorities: [2]\n  - load.tenants: [3]\n"), "");
-  EXPECT_EQ(said_of(served + axis("serving.ordering: [fcfs, priority]") +
-                    "  - load.classes.low.share: [0, 0.5]\n"),
-            "");
 }
 
 }  // namespace

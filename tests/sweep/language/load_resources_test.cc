@@ -74,5 +74,29 @@ TEST(LoadResources, AChangedTraceIsAnotherSweep) {
   std::filesystem::remove(path);
 }
 
+// Where it lies decides no point.
+TEST(LoadResources, AMovedTraceIsTheSameSweep) {
+  const tests::TemporaryFolder folder;
+  const std::string here = folder.path() / "here.csv", there = folder.path() / "there.csv";
+  for (const std::string& path : {here, there}) {
+    std::ofstream(path) << "arrival_s,prompt_tokens,output_tokens\n0,10,3\n";
+  }
+  const std::string base = "base: {task: serve, device: toy, model: tiny, load: {arrivals: trace";
+  const auto sweeps = [&base](const std::string& path) {
+    return std::vector<std::string>{
+        base + ", trace: " + path + "}}\n",
+        base + "}}\naxes:\n  - load.trace: [{value: " + path + ", label: recorded}]\n",
+        base + "}}\naxes:\n  - concat: [{base: {load.trace: " + path + "}}, {base: {seed: 3}}]\n"};
+  };
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(toy_sweep(sweeps(here)[i]).digest, toy_sweep(sweeps(there)[i]).digest) << i;
+  }
+  // Rows are called by the path where nobody gives them another label.
+  const auto listed = [&base](const std::string& path) {
+    return toy_sweep(base + "}}\naxes:\n  - load.trace: [" + path + "]\n").digest;
+  };
+  EXPECT_NE(listed(here), listed(there));
+}
+
 }  // namespace
 }  // namespace sweep

@@ -192,6 +192,11 @@ function setsWithout(others, rows) {
   return sets;
 }
 
+// Replicates and seeds are numbered, and the number is no amount of anything.
+function isAmount(axis) {
+  return axis.name !== 'axis.replicate' && axis.name !== 'axis.seed';
+}
+
 // Which axis moves a figure: what tools/query/sensitivity.h says of each.
 async function axisEffects(rows, metric) {
   const all = await values(metric);
@@ -215,7 +220,7 @@ async function axisEffects(rows, metric) {
       ratio: positive ? effect.ratio : NaN,
       best: effect.best < 0 ? '' : nameOf(axis, effect.best),
       share: explainedShare(figure, levelsOf(axis, used, codes, numbers, distinct)),
-      elasticity: positive && numbers ? slopeWithin(figure, used, numbers, sets) : NaN,
+      elasticity: positive && numbers && isAmount(axis) ? slopeWithin(figure, used, numbers, sets) : NaN,
     };
   });
   return effects.sort((a, b) => b.share - a.share);
