@@ -11,6 +11,15 @@ namespace {
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+// What is narrow in these formats, in 16 bits instead.
+Quantization in_16_bits(Quantization quant) {
+  const Dtype half = quant.activations == Dtype::fp16 ? Dtype::fp16 : Dtype::bf16;
+  for (Dtype* format : {&quant.weights, &quant.activations}) {
+    if (bytes_of(*format) < bytes_of(half)) *format = half;
+  }
+  return quant;
+}
+
 }  // namespace
 
 std::optional<std::string> shard_problem(const ModelSpec& model, const Parallelism& parallel) {
@@ -61,8 +70,7 @@ ModelShard shard_of(const ModelSpec& model, const Parallelism& parallel,
   shard.model = &model;
   shard.parallel = parallel;
   shard.quant = quant;
-  Quantization wide = quant;
-  wide.weights = wide.activations = Dtype::bf16;
+  const Quantization wide = in_16_bits(quant);
   shard.dense = quant.scope == QuantScope::experts ? wide : quant;
   shard.mixers = quant.scope == QuantScope::all ? quant : wide;
   shard.layers = layer_counts(model);

@@ -71,7 +71,7 @@ axes:
       - {name: told early, base: {task: serve, prefill: {}, transfer: {first_token: prefill}}}
       - {name: as the engine does, base: {task: serve, prefill: {}}}
       - {name: kept on the host, base: {task: serve, serving: {kv_blocks: 120, preempted_to_host: true}, prefill: {serving: {kv_blocks: 2000}}, load.lengths.output: 300}}
-      - {name: pushed, base: {task: serve, parallel: {tp: 4}, cluster: {devices_per_node: 2}, prefill: {}, transfer: {initiative: push, contention: collectives}}}
+      - {name: pushed, base: {task: serve, parallel: {tp: 4}, cluster: {devices_per_node: 2}, prefill: {host: {eager_launch_cost: 1 ms}}, transfer: {initiative: push, contention: collectives}}}
       - {name: swapped, base: {task: serve, neighbour: {}, sharing: {swap: true, slice: 500 ms}, load: {rate: 2 req/s}}}
       - {name: images, base: {task: serve, load: {image_batch: 2, images: 2, image_tokens: 100, image_patches: 300}, encode: {model: {from: llama-3.2-1b, layers: 4}}}}
       - {name: images inside, base: {task: serve, load: {images: 2}, encode: {model: {from: llama-3.2-1b, layers: 4}}, serving: {encodes_images: true}}}

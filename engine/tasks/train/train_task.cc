@@ -234,7 +234,8 @@ Seconds in_an_iteration(Seconds behind, Seconds step, const TrainSettings& train
 // Trained weights are kept in 16 bits at least and cast as narrow as products take both sides.
 std::optional<Refusal> format_problem(const Deployment& on, const TrainSettings& train) {
   const Quantization& quant = on.quant;
-  if (quant.scope == QuantScope::mlps) {
+  const bool any_narrow = std::min(bytes_of(quant.weights), bytes_of(quant.activations)) < 2;
+  if (any_narrow && quant.scope == QuantScope::mlps) {
     return Refusal{ReasonClass::unsupported,
                    "quant.scope mlps is not modelled in training: all or experts"};
   }

@@ -119,6 +119,21 @@ TEST(ModelOps, NarrowExpertsLeaveAttentionIn16Bits) {
   }
 }
 
+// Formats that are wide already stay what they are, whatever is asked to be narrow.
+TEST(ModelOps, NothingWideChangesItsFormat) {
+  for (const QuantScope scope : {QuantScope::experts, QuantScope::mlps}) {
+    Quantization quant{.weights = Dtype::fp16, .activations = Dtype::fp16, .scope = scope};
+    ModelShard shard = shard_of(toys::mixture(), {}, quant);
+    EXPECT_EQ(shard.mixers, shard.quant);
+    EXPECT_EQ(shard.dense, shard.quant);
+    // Narrow weights beside wide inputs are as wide as these where they are spared.
+    quant.weights = Dtype::int4;
+    shard = shard_of(toys::mixture(), {}, quant);
+    EXPECT_EQ(shard.mixers.weights, Dtype::fp16);
+    EXPECT_EQ(shard.mixers.activations, Dtype::fp16);
+  }
+}
+
 // What mixes tokens has 16 bits, with nothing to cast for it; every other matrix is narrow, but routers and logits.
 TEST(ModelOps, NarrowMlpsLeaveMixersIn16Bits) {
   const Quantization quant{.weights = Dtype::fp8,

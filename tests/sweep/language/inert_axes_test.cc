@@ -84,7 +84,8 @@ TEST(InertAxes, ScalesAndScopeCountWhereSomethingIsNarrow) {
   EXPECT_TRUE(inert("task: step", "quant.group: [32, 128]"));
   EXPECT_FALSE(inert("task: step, quant: {weights: int4}", "quant.group: [32, 128]"));
   EXPECT_FALSE(inert("task: step", "zip: {quant.weights: [bf16, int4], quant.group: [128, 64]}"));
-  EXPECT_TRUE(inert("task: step, quant: {weights: int4}", "quant.scope: [all, experts]"));
+  EXPECT_TRUE(inert("task: step", "quant.scope: [all, mlps]"));
+  EXPECT_FALSE(inert("task: step, quant: {weights: int4}", "quant.scope: [all, mlps]"));
 }
 
 // A label is no spec, though it may be the name of one.
