@@ -186,6 +186,7 @@ TEST(ServingPools, OverAFreeLinkWritersSeeNothingButTheDeparturesOfReaders) {
     scenario.serving.router = router_named("round_robin");
     two.carry = kFree;
     two.short_prompt = 0;
+    two.way_back.reset();
     two.run();
     std::vector<RequestRow> rows = two.lab.rows;
     std::erase_if(rows, [](const RequestRow& row) {
