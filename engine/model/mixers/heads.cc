@@ -108,6 +108,7 @@ void prompt_ops(const ModelShard& shard, const StageSpan& span, const BatchShape
                             .kv_heads = shard.kv_heads,
                             .key_dim = shard.model->head_dim,
                             .value_dim = shard.model->head_dim,
+                            .shares_keys = shard.shared_keys,
                             .kv = shard.dense.kv,
                             .activations = shard.dense.activations};
   add_prompt_attention(Family::attn_prefill, op, shard, span, batch, ops);
