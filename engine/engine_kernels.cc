@@ -70,6 +70,10 @@ void choose_kernels(const ServingSettings& serving, const Device& device, const 
   shard.two_halves = serving.two_batch_overlap && shard.expert_replicas > 1;
   shard.joined_attention = ordinary && habits.mixed == MixedAttention::joined;
   shard.overlapped_attention = ordinary && habits.mixed == MixedAttention::overlapped;
+  // Kernels that divide work by its size do so with prompts, too, whatever is asked of decodes.
+  shard.shared_keys =
+      attention_habits({.attention = serving.attention}, choose_set(device)).parts ==
+      DecodeParts::by_length;
   shard.even_parts = ordinary && habits.parts == DecodeParts::even;
 }
 

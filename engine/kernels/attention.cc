@@ -1,6 +1,7 @@
 #include "engine/kernels/attention.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/base/rounding.h"
 #include "engine/kernels/attention_form.h"
@@ -194,8 +195,11 @@ KernelTime forward_prefill_time(const AttentionPrefill& op, const Device& device
     const FittedSets<PrefillFit>& sets = speaking_prefill_sets(op, family, *calibration, chosen);
     if (const auto* set = find_set(sets, chosen)) {
       const PacedPeak paced = paced_peak(op, device, sets, *calibration);
+      // A sweep's kernels are as they were measured.
+      AttentionPrefill asked = op;
+      asked.shares_keys = op.shares_keys && !is_own(sets, set);
       FormTime form =
-          prefill_form(op, device_rates(device), paced.peak.value / 1e6 * paced.pace, *set);
+          prefill_form(asked, device_rates(device), paced.peak.value / 1e6 * paced.pace, *set);
       form.least *= paced.pace;  // physics knows the peak
       if (set->tier != Tier::measured) {
         bound_arithmetic(
@@ -213,7 +217,12 @@ KernelTime forward_prefill_time(const AttentionPrefill& op, const Device& device
   const double multiprocessors = device.processors();
   // Each block does a full tile of rows over the mean number of keys a row sees; blocks run in
   // whole waves.
-  const double keys_per_row = op.pairs / op.tokens;
+  double keys_per_row = op.pairs / op.tokens;
+  const double splits = std::floor(multiprocessors / blocks);
+  const double cached = std::max(0.0, op.kv_tokens / double(op.sequences) - rows);
+  if (splits > 1 && op.shares_keys) {
+    keys_per_row = std::max(1.0, keys_per_row - saved_by_splitting(cached, splits));
+  }
   const double waves = whole_up(blocks / multiprocessors);
   const double occupied = waves * multiprocessors * tile * keys_per_row * 2 * width;
   const TrafficTime traffic = traffic_time(device, kv, queries);

@@ -13,4 +13,7 @@ FormTime prefill_form(const AttentionPrefill& op, const DeviceRates& device, dou
 FormTime decode_form(const AttentionDecode& op, const DeviceRates& device, double peak,
                      const FittedSet<DecodeFit>& set);
 
+// Of `cached` keys, those that a multiprocessor need not go through when they are shared out in so many parts.
+double saved_by_splitting(double cached, double parts);
+
 }  // namespace engine

@@ -46,6 +46,11 @@ inline double shifted_floor(double floor, const SetFacts& set, const DeviceRates
   return std::max(0.0, floor + rates.launch - set.launch);
 }
 
+// How much longer a launch takes than on the device that a kernel was fitted on; 1 where that one's launches took no time.
+inline double launch_pace(const SetFacts& set, const DeviceRates& rates) {
+  return set.launch > 0 ? rates.launch / set.launch : 1;
+}
+
 // Two parts that overlap: p = 1 is their sum, a large p their maximum.
 inline double overlapped(double a, double b, double p) {
   const double longer = std::max(a, b);

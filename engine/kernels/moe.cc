@@ -160,9 +160,30 @@ OwnSlot slot_of(const Moe& op, const SlotContext& context) {
 Routed routed_by_skew(const Moe& op) {
   const double fuller = op.balanced ? 1 : fullest_device(op, op.skew);
   const double copies = copies_on_a_device(op) * fuller;
-  const double touched =
-      op.balanced ? std::min(copies, double(op.local_experts)) : experts_touched(op, fuller);
+  const double touched = op.balanced   ? std::min(copies, double(op.local_experts))
+                         : op.skew > 0 ? favourites_touched(op, fuller)
+                                       : experts_touched(op, fuller);
   return {copies, std::max(1.0, touched)};
+}
+
+// Loads are evenly spread in their logarithm, as where the fullest device comes from (`largest_load`): classes of experts, each so
+// many times as popular as the one before. Favourites are met by the first tokens already, and the least popular by the last.
+double favourites_touched(const Moe& op, double fuller) {
+  constexpr std::size_t classes = 16;
+  std::array<double, classes> popular{};
+  const double step = op.skew * std::log(largest_load(op)) / double(classes);
+  const double next = std::exp(step);
+  double all = 0, load = 1;
+  for (double& of_class : popular) {
+    all += of_class = load;
+    load *= next;
+  }
+  const double chosen = double(op.top_k) / double(op.experts) * double(classes) / all;
+  double missed = 0;
+  for (const double of_class : popular) {
+    missed += std::exp(fuller * op.tokens * std::log1p(-std::min(0.999999, chosen * of_class)));
+  }
+  return double(op.local_experts) * (1 - missed / double(classes));
 }
 
 double experts_touched(const Moe& op, double fuller) {

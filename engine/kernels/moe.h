@@ -24,5 +24,7 @@ Routed routed_by_skew(const Moe& op);
 // Local experts with at least one token, when every token chooses `top_k` at random, all alike; on a device that gets `fuller`
 // times as many as the mean.
 double experts_touched(const Moe& op, double fuller = 1);
+// The same where some are favoured by a power law, as `skew` of the op says.
+double favourites_touched(const Moe& op, double fuller = 1);
 
 }  // namespace engine

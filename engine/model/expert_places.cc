@@ -54,10 +54,6 @@ std::optional<std::string> sharing_problem(const Parallelism& parallel) {
   return std::nullopt;
 }
 
-// The busiest expert gets up to this many tokens where the least busy one gets one, in the tables' power
-// law. They end at 16384 tokens: favourites do not grow with all that is sent to them.
-double largest_load(const Moe& op) { return std::clamp(0.8 * op.tokens, 1.1, 0.8 * 16384); }
-
 // The largest of so many independent normal values, on average; within 4% from two values on.
 double largest_of(double values) {
   return std::max(0.0, std::sqrt(2 * std::log(std::max(values, 1.0))) - 0.6);
@@ -86,6 +82,8 @@ double planned_excess(const Moe& op) {
 }
 
 }  // namespace
+
+double largest_load(const Moe& op) { return std::clamp(0.8 * op.tokens, 1.1, 0.8 * 16384); }
 
 std::optional<std::string> expert_problem(const ModelSpec& model, const Parallelism& parallel) {
   const std::int64_t devices = parallel.ep;

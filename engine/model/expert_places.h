@@ -51,6 +51,10 @@ double nodes_within_limit(double nodes, const GroupLimit& limit);
 // `largest`, as a power law of exponent 1 has them.
 double busiest_copy(double largest, double second_copies);
 
+// Tokens that the most popular expert gets where the least popular one gets one, under a power law of exponent 1, as the tables have it.
+// They end at 16384 tokens: favourites do not grow with all that is sent to them.
+double largest_load(const Moe& op);
+
 // Copies of tokens on the fullest device over the mean of all. By chance alone some device has more than others, the more so
 // the fewer copies there are; and where routers favour some experts by a power law, some devices hold more of the popular ones,
 // by extreme values of a sum of skewed loads. `strength`: how much more or less than a law of exponent 1 says; 0: all alike.

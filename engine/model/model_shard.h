@@ -58,6 +58,7 @@ struct ModelShard {
   float attention_slower = 1;
   float attention_backward_slower = 1;
   NarrowTurn narrow_turn = NarrowTurn::apart;
+  bool shared_keys = true;  // few queries of a prompt are shared out by the keys they attend to
   bool even_parts = false;  // of decodes: a long one is split into no more parts than others
 
   // Rank of the adapters that a batch brings.

@@ -120,6 +120,9 @@ struct AttentionPrefill {
   // Decodes that ride along in a kernel for prompts: each head of each has a tile to itself.
   bool decodes = false;
   double overhang = 0;  // of such decodes: as below
+  // Multiprocessors that few queries leave idle take parts of the cached keys, as in kernels that divide work by its size
+  // (FlashInfer, FlashAttention-3). Kernels of tables do not.
+  bool shares_keys = false;
   // The call also stores the new keys and values, and plans its work, as tables of engines have it.
   // In a step that is an op of its own.
   bool stores_kv = false;

@@ -209,6 +209,7 @@ Prompt random_prompt(Draw& draw, Family family) {
   op.kv = draw.pick(Dtype::bf16, Dtype::fp8);
   op.activations = draw.pick(Dtype::bf16, Dtype::fp8);
   op.stores_kv = draw.pick(0, 1) == 1;
+  op.shares_keys = draw.pick(0, 1) == 1;
   if (family == Family::mla_prefill) {
     op.kv_heads = op.heads;
     op.key_dim = 192;

@@ -33,17 +33,20 @@ struct Searched {
 };
 
 Searched searched_parameters(engine::Calibration& calibration, const std::string& section,
-                             engine::ParameterSet set, Start start,
+                             engine::ParameterSet set, const FitOptions& options,
                              const std::vector<std::string_view>& open) {
+  const auto among = [](const auto& names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+  };
   Searched searched;
   engine::Calibration::sections(calibration, [&](const std::string& name, auto& sets) {
     if (name != section) return;
     engine::each_parameter(sets.edit(set).fit, [&](const auto& parameter, double& value) {
       const engine::SearchRange& range = parameter.search;
-      const bool left_open = std::ranges::find(open, parameter.name) != open.end();
-      if (range.empty() || left_open) return;
+      const bool kept = !options.searched.empty() && !among(options.searched, parameter.name);
+      if (range.empty() || kept || among(open, parameter.name)) return;
       const double from =
-          start == Start::present ? std::clamp(value, range.low, range.high) : range.start;
+          options.start == Start::present ? std::clamp(value, range.low, range.high) : range.start;
       searched.unknowns.push_back({std::string(parameter.name), from, range.low, range.high});
       searched.places.push_back(&value);
     });
@@ -75,7 +78,7 @@ double fit_section(engine::Calibration& calibration, const std::string& section,
                    const FitOptions& options) {
   const std::vector<const Sample*> chosen = thinned(samples, options.most_samples);
   const Searched searched =
-      searched_parameters(calibration, section, set, options.start, open_parameters(chosen));
+      searched_parameters(calibration, section, set, options, open_parameters(chosen));
   engine::check(!searched.unknowns.empty(), "a section of the calibration has parameters");
   std::map<const engine::Device*, Predictor> predictors;
   for (const Sample* sample : chosen) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/calibration/calibration.h"
@@ -32,6 +34,7 @@ struct FitOptions {
   Start start = Start::present;
   std::size_t most_samples = 1500;  // of more, an even choice is fitted
   MinimiseOptions search;
+  std::span<const std::string_view> searched;  // parameters; none: all
 };
 
 // Changes the parameters of `section` ("gemm/bf16") and `set` in the calibration, which is present and

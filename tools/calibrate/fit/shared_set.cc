@@ -3,9 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "engine/kernels/kernel_time.h"
 
@@ -44,13 +46,31 @@ void with_own_set(Calibration& calibration, const std::string& section, Visit&& 
   });
 }
 
+// How a kernel for prompts shares out its queries: a choice among few, and no quantity to search along.
+struct QueryTile {
+  double rows = 128;
+  double packed_heads = 1;
+};
+
+// Tiles that a fit chooses from. Whether heads that share keys share a tile is a habit of one generation's kernels, and says nothing of
+// another's: wider sets let them.
+std::vector<QueryTile> query_tiles(const SharedCalls& calls) {
+  if (calls.section.find("prefill") == std::string::npos) return {{}};
+  std::vector<QueryTile> tiles{{128, 1}, {64, 1}};
+  if (is_generation(calls.set)) tiles.insert(tiles.end(), {{128, 0}, {64, 0}});
+  return tiles;
+}
+
 void begin(engine::Calibration& calibration, const std::string& section, const DeviceMeans& means,
-           double query_rows) {
+           const QueryTile& tile) {
   with_own_set(calibration, section, [&](auto& own) {
     using Fit = std::remove_cvref_t<decltype(own.fit)>;
     own.launch = means.launch;
     own.fit = Fit{};
-    if constexpr (std::is_same_v<Fit, engine::PrefillFit>) own.fit.tile_rows = query_rows;
+    if constexpr (std::is_same_v<Fit, engine::PrefillFit>) {
+      own.fit.tile_rows = tile.rows;
+      own.fit.packed_heads = tile.packed_heads;
+    }
     if constexpr (std::is_same_v<Fit, engine::CollectiveFit>) own.fit.link_latency = means.link;
     if constexpr (std::is_same_v<Fit, engine::BetweenFit>) own.fit.link_latency = means.adapter;
   });
@@ -88,32 +108,80 @@ void settle_floor(engine::Calibration& calibration, const std::string& section,
   });
 }
 
+// What the format changes of a product's form.
+constexpr std::array<std::string_view, 4> kOfFormat = {"compute_share", "floor",
+                                                       "quantize_memory_share", "quantize_row"};
+
+// Copies the own form of one section into another one of the same family.
+void take_form(const engine::Calibration& from, const std::string& section,
+               engine::Calibration& into, const std::string& other) {
+  with_own_set(from, section, [&](const auto& own) {
+    with_own_set(into, other, [&](auto& mine) {
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(mine)>,
+                                   std::remove_cvref_t<decltype(own)>>) {
+        mine.fit = own.fit;
+        mine.launch = own.launch;
+      }
+    });
+  });
+}
+
+// Fitted with each tile in turn: the best is kept.
+engine::Calibration best_of_tiles(const SharedCalls& calls, const DeviceMeans& means,
+                                  const FitOptions& options) {
+  engine::Calibration best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const QueryTile& tile : query_tiles(calls)) {
+    engine::Calibration trial;
+    begin(trial, calls.section, means, tile);
+    const double left =
+        fit_section(trial, calls.section, ParameterSet::own, calls.samples, options);
+    if (left >= least) continue;
+    least = left;
+    best = std::move(trial);
+  }
+  return best;
+}
+
+// The form of the products in 16 bits, with what the format changes fitted to the calls.
+engine::Calibration fit_as_wide(const SharedCalls& calls, const SharedCalls& wide,
+                                FitOptions options) {
+  engine::Calibration calibration;
+  take_form(fit_shared_set(wide, {}, options.search), wide.section, calibration, calls.section);
+  options.start = Start::present;
+  options.searched = kOfFormat;
+  fit_section(calibration, calls.section, ParameterSet::own, calls.samples, options);
+  return calibration;
+}
+
 // To five digits: more would pretend.
 double rounded(double value) { return std::stod(fmt::format("{:.5g}", value)); }
 
 }  // namespace
 
+bool is_generation(ParameterSet set) {
+  return std::ranges::find(kGenerations, set) != kGenerations.end();
+}
+
 bool is_engines(const std::vector<Sample>& samples) {
   return std::ranges::any_of(samples, &timed_by_engine);
 }
 
-engine::Calibration fit_shared_set(const std::string& section, const std::vector<Sample>& samples,
-                                   const std::vector<const engine::Device*>& devices,
+engine::Calibration fit_shared_set(const SharedCalls& calls, const SharedCalls& wide,
                                    const MinimiseOptions& search) {
-  const DeviceMeans means = means_of(devices);
+  const std::string& section = calls.section;
+  const std::vector<Sample>& samples = calls.samples;
+  const DeviceMeans means = means_of(calls.devices);
+  const bool by_engines = std::ranges::all_of(samples, &timed_by_engine);
+  const FitOptions options{
+      .start = Start::neutral, .most_samples = samples.size(), .search = search};
   engine::Calibration calibration;
-  const auto fit = [&](double query_rows) {
-    begin(calibration, section, means, query_rows);
-    return fit_section(calibration, section, ParameterSet::own, samples,
-                       {.start = Start::neutral, .most_samples = samples.size(), .search = search});
-  };
-  const double wide = fit(128);
-  if (section.find("prefill") != std::string::npos) {
-    // Tile heights are a choice between two: take the better.
-    const engine::Calibration first = calibration;
-    if (fit(64) > wide) calibration = first;
+  if (by_engines && !wide.samples.empty()) {
+    calibration = fit_as_wide(calls, wide, options);
+  } else {
+    calibration = best_of_tiles(calls, means, options);
   }
-  if (std::ranges::all_of(samples, &timed_by_engine)) settle_floor(calibration, section, means);
+  if (by_engines) settle_floor(calibration, section, means);
   see_only(calibration, section, samples);
   return calibration;
 }

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <set>
@@ -26,11 +25,13 @@ constexpr double kRelative = 1.25;
 
 constexpr std::size_t kLeastScored = 20;  // fewer calls say nothing about a device
 
-constexpr std::array kGenerations = {ParameterSet::ampere, ParameterSet::hopper,
-                                     ParameterSet::blackwell, ParameterSet::cdna};
-
-bool is_generation(ParameterSet set) {
-  return std::ranges::find(kGenerations, set) != kGenerations.end();
+// Products in 16 bits say what a library's kernels are like. One scale for a whole tensor is the same library's work; scales of blocks
+// are other kernels'.
+constexpr std::string_view kWide = "gemm/bf16";
+const Section* wide_section(const std::map<std::string, Section>& sections,
+                            const std::string& name) {
+  const auto found = sections.find(std::string(kWide));
+  return name == "gemm/fp8" && found != sections.end() ? &found->second : nullptr;
 }
 
 struct Turn {
@@ -41,9 +42,14 @@ struct Turn {
 // One section with the devices it is about.
 class SectionFit {
  public:
-  SectionFit(std::string name, const Section& section, const std::vector<DeviceCalls>& devices,
-             const TransferOptions& options)
-      : name_(std::move(name)), section_(section), devices_(devices), options_(options) {}
+  // `wide`: calls of the same family in 16 bits; nullptr: none, or these are.
+  SectionFit(std::string name, const Section& section, const Section* wide,
+             const std::vector<DeviceCalls>& devices, const TransferOptions& options)
+      : name_(std::move(name)),
+        section_(section),
+        wide_(wide),
+        devices_(devices),
+        options_(options) {}
 
   // Every device's turn to be left out.
   std::vector<Turn> turns() const {
@@ -72,7 +78,7 @@ class SectionFit {
       if (members.empty() || (set == ParameterSet::asynchronous && generations(members) < 2)) {
         continue;
       }
-      const auto fitted = fitted_to(several_models(members));
+      const auto fitted = fitted_to(set, several_models(members));
       const bool known = outside.high > 1;
       keep_shared_set(fitted, name_, set, known ? outside : widened(own_interval(fitted, members)),
                       calibration);
@@ -84,7 +90,7 @@ class SectionFit {
     for (const ParameterSet set : kGenerations) {
       const auto members = members_of(section_, devices_, set, {});
       if (too_few(members)) continue;
-      auto fitted = fitted_to(several_models(members));
+      auto fitted = fitted_to(set, several_models(members));
       see_only(fitted, name_, equal_shares(section_, members, options_.most_samples));
       keep_shared_set(fitted, name_, set, widened(own_interval(fitted, members)), calibration);
     }
@@ -98,7 +104,7 @@ class SectionFit {
     for (const ParameterSet set : kGenerations) {
       const auto members = members_of(section_, devices_, set, {});
       if (too_few(members)) continue;
-      auto fitted = fitted_to(members);
+      auto fitted = fitted_to(set, members);
       if (kernels == this) keep_form(fitted, members, set, fit.forms);
       if (set == ParameterSet::ampere) keep_class(fitted, members, fit.rows);
       const std::size_t swept = members.front();
@@ -128,14 +134,14 @@ class SectionFit {
     engine::Calibration forms;
     for (const ParameterSet set : kGenerations) {
       const auto members = members_of(section_, devices_, set, {});
-      if (!too_few(members)) keep_form(fitted_to(members), members, set, forms);
+      if (!too_few(members)) keep_form(fitted_to(set, members), members, set, forms);
     }
     return forms;
   }
 
   // 16-bit products are one library's, of which the shared set knows more devices: only rows of tables
   // are told apart.
-  bool is_shared() const { return name_ == "gemm/bf16"; }
+  bool is_shared() const { return name_ == kWide; }
 
   void keep_form(const engine::Calibration& fitted, const std::vector<std::size_t>& members,
                  ParameterSet set, engine::Calibration& forms) const {
@@ -194,11 +200,22 @@ class SectionFit {
     return different.size();
   }
 
-  engine::Calibration fitted_to(const std::vector<std::size_t>& members) const {
-    std::vector<const engine::Device*> devices;
-    for (const std::size_t d : members) devices.push_back(&devices_[d].device);
-    return fit_shared_set(name_, equal_shares(section_, members, options_.most_samples), devices,
-                          options_.search);
+  engine::Calibration fitted_to(ParameterSet set, const std::vector<std::size_t>& members) const {
+    return fit_shared_set(
+        shared_calls(name_, section_, set, members),
+        wide_ == nullptr ? SharedCalls{} : shared_calls(std::string(kWide), *wide_, set, members),
+        options_.search);
+  }
+
+  SharedCalls shared_calls(const std::string& name, const Section& section, ParameterSet set,
+                           std::vector<std::size_t> members) const {
+    std::erase_if(members, [&](std::size_t d) { return section[d].empty(); });
+    if (members.empty()) return {};
+    SharedCalls calls{.section = name,
+                      .set = set,
+                      .samples = equal_shares(section, members, options_.most_samples)};
+    for (const std::size_t d : members) calls.devices.push_back(&devices_[d].device);
+    return calls;
   }
 
   // The narrowest set, in the order a device would look for one, that the other devices speak for.
@@ -222,7 +239,7 @@ class SectionFit {
                               Without without) const {
     const auto [set, members] = set_without(d, left_out);
     if (members.empty()) return std::nullopt;
-    const auto calibration = fitted_to(members);
+    const auto calibration = fitted_to(set, members);
     Turn turn;
     turn.scored = scored_by(&calibration, section_[d], options_.most_scored);
     turn.row = {.section = name_,
@@ -277,6 +294,7 @@ class SectionFit {
 
   std::string name_;
   const Section& section_;
+  const Section* wide_;
   const std::vector<DeviceCalls>& devices_;
   const TransferOptions& options_;
 };
@@ -285,7 +303,9 @@ std::vector<SectionFit> section_fits(const std::map<std::string, Section>& secti
                                      const std::vector<DeviceCalls>& devices,
                                      const TransferOptions& options) {
   std::vector<SectionFit> fits;
-  for (const auto& [name, section] : sections) fits.emplace_back(name, section, devices, options);
+  for (const auto& [name, section] : sections) {
+    fits.emplace_back(name, section, wide_section(sections, name), devices, options);
+  }
   return fits;
 }
 

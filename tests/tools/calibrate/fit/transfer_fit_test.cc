@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/toys.h"
 #include "tools/calibrate/tables/predict.h"
 
@@ -77,6 +79,113 @@ TEST(TransferFit, WhatAnEngineAddsIsToldFromTheKernel) {
   MeasuredCall call = devices[0].calls.front();
   call.call[Size::context_len] = 1e6;
   EXPECT_TRUE(Predictor(devices[0].device, &fit.calibration)(call.call).extrapolated);
+}
+
+// Products of a library, in 16 bits and in fp8, by one form: fp8 multiplies at a smaller share of its peak. Engines quantise the input of
+// the latter within the call.
+engine::Calibration product_truth() {
+  engine::Calibration calibration;
+  engine::GemmFit fit{.memory_share = 0.85,
+                      .cache_rate = 1,
+                      .step_latency = 0.1,
+                      .cache_share = 0.5,
+                      .split_joining = 4,
+                      .compute_share = 0.9,
+                      .kernel_start = 1,
+                      .tile_start = 0.5,
+                      .tile_writing = 4,
+                      .wave_overlap = 0.5,
+                      .small_tile_loss = 5,
+                      .floor = 2,
+                      .pipeline_fill = 1,
+                      .pipeline_half = 2};
+  for (const auto format : {engine::GemmFormat::bf16, engine::GemmFormat::fp8}) {
+    auto& set = calibration.gemm[std::size_t(format)].edit(engine::ParameterSet::own);
+    set.launch = 1;
+    set.fit = fit;
+    fit.compute_share = 0.75;
+    fit.floor = 8;
+    fit.quantize_floor = 6;
+    fit.quantize_memory_share = 0.6;
+    fit.quantize_row = 0.05;
+  }
+  return calibration;
+}
+
+DeviceCalls products_on(engine::Device device, bool by_engine) {
+  device.peak.fp8 = device.peak.bf16 * 2;
+  const engine::Calibration law = product_truth();
+  DeviceCalls calls{.device = std::move(device)};
+  const Predictor predict(calls.device, &law);
+  for (const Format format : {Format::bf16, Format::fp8}) {
+    for (double m = 1; m <= 8192; m *= 4) {
+      for (const double n : {1024, 6144, 28672}) {
+        for (const double k : {1024, 4096, 14336}) {
+          MeasuredCall measured{.call = {.family = engine::Family::gemm, .dtype = format}};
+          measured.call.quantizes_input = by_engine && format == Format::fp8;
+          measured.call[Size::m] = m;
+          measured.call[Size::n] = n;
+          measured.call[Size::k] = k;
+          measured.seconds = predict(measured.call).seconds;
+          calls.calls.push_back(measured);
+        }
+      }
+    }
+  }
+  return calls;
+}
+
+// An engine's table knows a narrow product only with its quantiser. What that adds is told from the product by those in 16 bits.
+TEST(TransferFit, ANarrowProductThatOnlyEnginesTimedIsLikeThatIn16Bits) {
+  const std::vector<DeviceCalls> devices = {products_on(device_of("one", "Hopper", 3e12), true),
+                                            products_on(device_of("two", "Hopper", 5e12), false)};
+  const auto rows = leave_one_out(devices, {});
+  const auto alone = [](const LeftOut& row) {
+    return row.section == "gemm/fp8" && row.device == "two" && row.without == Without::device;
+  };
+  const auto found = std::ranges::find_if(rows, alone);
+  ASSERT_NE(found, rows.end());
+  EXPECT_EQ(found->set, "hopper");
+  EXPECT_LT(found->errors.mean, 0.05);
+}
+
+// Kernels of one generation may give every head tiles of its own; what several generations have in common packs heads that share keys.
+TEST(TransferFit, AGenerationsOwnKernelsMayKeepHeadsApart) {
+  engine::Calibration law;
+  auto& truth_set = law.attn_prefill.edit(engine::ParameterSet::own);
+  truth_set.launch = 1;
+  truth_set.fit = {.compute_share = 0.7,
+                   .exponentials = 1,
+                   .tile_start = 0.5,
+                   .key_block_latency = 0.02,
+                   .tail = 0.5,
+                   .longest_tile = 1.2,
+                   .floor_clocks = 5,
+                   .tile_rows = 128,
+                   .packed_heads = 0};
+  DeviceCalls calls{.device = device_of("one", "Hopper", 3e12)};
+  const Predictor predict(calls.device, &law);
+  for (double batch = 1; batch <= 16; batch *= 4) {
+    for (double query = 16; query <= 4096; query *= 2) {
+      for (const double heads : {8, 32, 64}) {
+        MeasuredCall measured{.call = {.family = engine::Family::attn_prefill}};
+        measured.call.stores_kv = true;
+        measured.call[Size::batch] = batch;
+        measured.call[Size::query_len] = measured.call[Size::context_len] = query;
+        measured.call[Size::q_heads] = heads;
+        measured.call[Size::kv_heads] = 8;
+        measured.call[Size::head_dim] = 128;
+        measured.seconds = predict(measured.call).seconds;
+        calls.calls.push_back(measured);
+      }
+    }
+  }
+  const TransferFit fit = fit_transfer({calls}, {});
+  const auto packed = [&](engine::ParameterSet set) {
+    return fit.calibration.attn_prefill.find(set)->fit.packed_heads;
+  };
+  EXPECT_EQ(packed(engine::ParameterSet::hopper), 0);
+  EXPECT_EQ(packed(engine::ParameterSet::pooled), 1);
 }
 
 TEST(TransferFit, AnEngineHasParametersOfTheGenerationsItRanOn) {
