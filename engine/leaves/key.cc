@@ -41,6 +41,7 @@ struct TaskKey {
   std::vector<KeyLeaf> leaves;
   std::vector<RoleKey> roles;
 };
+
 std::uint64_t hash_of(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
 
 std::uint64_t double_bits(const char* place) {
