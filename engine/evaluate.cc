@@ -8,7 +8,6 @@
 #include <limits>
 #include <memory>
 #include <new>
-#include <optional>
 #include <utility>
 
 #include "engine/alone_runs.h"
@@ -210,7 +209,7 @@ void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome
   clear(outcome);
   work.begin_point();
   try {
-    std::optional<Scenario> filled;
+    std::unique_ptr<Scenario> filled;
     evaluate_any(with_own_limits(scenario, filled), resources, work, scratch, outcome);
     if (outcome.status != Status::ok) return;
     if (auto problem = figures_problem(task_entry(scenario.task), outcome))

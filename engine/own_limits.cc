@@ -85,14 +85,14 @@ SglangLimits sglang_limits(const Device& device, const Parallelism& parallel) {
           .memory = std::max(least, std::round(1000 * (all - left) / all) / 1000)};
 }
 
-const Scenario& with_own_limits(const Scenario& scenario, std::optional<Scenario>& filled) {
+const Scenario& with_own_limits(const Scenario& scenario, std::unique_ptr<Scenario>& filled) {
   const Task task = scenario.task;
   bool any = is_open(scenario.serving, task);
   each_role(scenario, [&any, task](std::string_view, const Role& role) {
     any = any || (role.present && is_open(role.deployment.serving, task));
   });
   if (!any) return scenario;
-  filled = scenario;
+  filled = std::make_unique<Scenario>(scenario);
   fill(*filled, task);
   each_role(*filled, [task](std::string_view, Role& role) {
     if (role.present) fill(role.deployment, task);

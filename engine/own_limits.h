@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 
 #include "engine/scenario.h"
 
@@ -26,7 +26,8 @@ struct SglangLimits {
 // By the device that SGLang finds, and the layout that it is told.
 SglangLimits sglang_limits(const Device& device, const Parallelism& parallel);
 
-// The scenario with these limits in every deployment that leaves them to its engine. `filled` keeps it, where there is such a one.
-const Scenario& with_own_limits(const Scenario& scenario, std::optional<Scenario>& filled);
+// The scenario with these limits in every deployment that leaves them to its engine. `filled` keeps it, where there is such a one:
+// on the heap, since a scenario is half as large as a core's first cache, and most points need no second one.
+const Scenario& with_own_limits(const Scenario& scenario, std::unique_ptr<Scenario>& filled);
 
 }  // namespace engine

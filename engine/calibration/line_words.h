@@ -20,26 +20,16 @@ inline std::optional<double> number(std::string_view text) {
   return value;
 }
 
-inline std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    const std::size_t start = text.find_first_not_of(' ');
-    if (start == std::string_view::npos) break;
-    text.remove_prefix(start);
-    const std::size_t end = std::min(text.find(' '), text.size());
-    words.push_back(text.substr(0, end));
-    text.remove_prefix(end);
-  }
-  return words;
-}
-
 // nullopt where a word is no number.
 inline std::optional<std::vector<double>> numbers_of(std::string_view text) {
   std::vector<double> numbers;
-  for (const std::string_view word : words_of(text)) {
-    const auto parsed = number(word);
+  numbers.reserve(std::size_t(std::ranges::count(text, ' ')) + 1);
+  for (std::size_t at = 0; (at = text.find_first_not_of(' ', at)) < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const auto parsed = number(text.substr(at, end - at));
     if (!parsed) return std::nullopt;
     numbers.push_back(*parsed);
+    at = end;
   }
   return numbers;
 }

@@ -123,7 +123,8 @@ std::size_t first_above(const double* numbers, std::size_t count, double value) 
 
 PointSet::PointSet(std::vector<MeasuredPoint> points, CoordinateList list, BoostedTrees trees)
     : list_(list.list.begin(), list.list.end()), trees_(std::move(trees)) {
-  std::stable_sort(points.begin(), points.end(), before);
+  // Points of a file come in order.
+  if (!std::ranges::is_sorted(points, before)) std::ranges::stable_sort(points, before);
   points.erase(std::unique(points.begin(), points.end(),
                            [](const MeasuredPoint& a, const MeasuredPoint& b) {
                              return a.shape.value == b.shape.value;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/base/check.h"
@@ -40,8 +41,6 @@ struct TaskKey {
   std::vector<KeyLeaf> leaves;
   std::vector<RoleKey> roles;
 };
-constexpr std::size_t kTaskCount = enum_names(Task{}).size();
-using TaskKeys = std::array<TaskKey, kTaskCount>;
 
 std::uint64_t hash_of(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
 
@@ -91,26 +90,37 @@ RoleKey& role_of(const Leaf& leaf, TaskKey& key) {
   return same != key.roles.end() ? *same : key.roles.emplace_back(RoleKey{presence, {}});
 }
 
-TaskKeys task_keys() {
+TaskKey task_key(Task task) {
   const Scenario defaults;
-  TaskKeys keys;
+  TaskKey key;
   const std::vector<Leaf>& leaves = leaf_table().leaves;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const Leaf& leaf = leaves[i];
-    if (!leaf.range.in_key) continue;
+    if (!leaf.range.in_key || !task_reads(task, int(i))) continue;
     const KeyLeaf entry = key_leaf(leaf, defaults);
-    for (std::size_t task = 0; task < kTaskCount; ++task) {
-      if (!task_reads(static_cast<Task>(task), int(i))) continue;
-      if (leaf.presence < 0) {
-        keys[task].leaves.push_back(entry);
-      } else {
-        const Leaf& main = leaves[std::size_t(leaf.of_main)];
-        role_of(leaf, keys[task]).leaves.push_back({entry, std::uint32_t(main.offset)});
-      }
+    if (leaf.presence < 0) {
+      key.leaves.push_back(entry);
+    } else {
+      const Leaf& main = leaves[std::size_t(leaf.of_main)];
+      role_of(leaf, key).leaves.push_back({entry, std::uint32_t(main.offset)});
     }
   }
-  return keys;
+  return key;
 }
+
+// Made when a point of the task first asks for it: a sweep has one task as a rule, and to know what a task reads takes as long as to
+// evaluate hundreds of points.
+template <Task kTask>
+const TaskKey& key_of_task() {
+  static const TaskKey key = task_key(kTask);
+  return key;
+}
+constexpr std::size_t kTaskCount = enum_names(Task{}).size();
+template <std::size_t... kNumbers>
+constexpr auto keys_of_tasks(std::index_sequence<kNumbers...>) {
+  return std::array{key_of_task<static_cast<Task>(kNumbers)>...};
+}
+constexpr auto kTaskKeys = keys_of_tasks(std::make_index_sequence<kTaskCount>{});
 
 // Which calibration is behind a deployment; 0: none is. One that is not there is known by what was asked for.
 std::uint64_t calibration_bits(const Scenario& scenario, const Deployment& deployment,
@@ -162,8 +172,7 @@ bool has_role(const TaskKey& key, const Scenario& scenario, const Role& role) {
 }  // namespace
 
 Key key_of(const Scenario& scenario, const Calibrations& calibrations) {
-  static const TaskKeys keys = task_keys();
-  const TaskKey& key = keys[static_cast<std::size_t>(scenario.task)];
+  const TaskKey& key = kTaskKeys[static_cast<std::size_t>(scenario.task)]();
   std::size_t most = 2 + 2 * key.leaves.size();
   for (const RoleKey& role : key.roles) most += 2 + 2 * role.leaves.size();
   check(most <= KeyWords::kMost, "the key's buffer holds every leaf");

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using engine::Location;
 using engine::Mistake;
 
-constexpr std::size_t kPiece = 1 << 20;
+constexpr std::size_t kPiece = 1 << 16;  // as many bytes as most files have, or more
 
 // Devices, pipes and folders are no files to read: some of them never end.
 std::optional<Mistake> not_a_file(const fs::path& file) {

@@ -69,6 +69,34 @@ void ServingTwoPools(benchmark::State& state) {
 }
 BENCHMARK(ServingTwoPools)->Unit(benchmark::kMillisecond);
 
+// The same, where blocks are set aside before a prompt is read, and its KV is pushed there layer by layer.
+void ServingPushed(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.serving.replicas = 2;
+  scenario.prefill.present = true;
+  scenario.transfer.initiative = TransferInitiative::push;
+  scenario.transfer.mode = TransferMode::layers;
+  fill_roles(scenario);
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingPushed)->Unit(benchmark::kMillisecond);
+
+// Prompts and decodes of one step are attended to at the same time.
+void ServingOverlapped(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("sarathi"));
+  scenario.serving.mixed_attention = MixedAttention::overlapped;
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingOverlapped)->Unit(benchmark::kMillisecond);
+
+// Tokens queue in front of clients.
+void ServingFrontEnd(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.host.front_end_per_token = Seconds{50e-6};
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingFrontEnd)->Unit(benchmark::kMillisecond);
+
 // Up to eight replicas that follow the load.
 void ServingScaled(benchmark::State& state) {
   Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
@@ -101,6 +129,18 @@ void ServingClasses(benchmark::State& state) {
   run(state, scenario, *served().resources);
 }
 BENCHMARK(ServingClasses)->Unit(benchmark::kMillisecond);
+
+// Eight tenants, each of whose requests belongs to one of three classes.
+void ServingTenantClasses(benchmark::State& state) {
+  Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
+  scenario.serving.ordering = Ordering::slo;
+  scenario.load.tenants = 8;
+  scenario.load.tenant_skew = 1;
+  scenario.load.classes = {.high = {.share = 0.3, .ttft = Seconds{0.5}},
+                           .low = {.share = 0.4, .ttft = Seconds{60}}};
+  run(state, scenario, *served().resources);
+}
+BENCHMARK(ServingTenantClasses)->Unit(benchmark::kMillisecond);
 
 // Sessions of four turns, two calls each but the first, whose cache outlives that of others.
 void ServingSessions(benchmark::State& state) {

@@ -28,6 +28,21 @@ BENCHMARK_CAPTURE(ServingAsWritten, images,
   model: {layers: 27, hidden: 1152, heads: 16, kv_heads: 16, head_dim: 72, intermediate: 4304, mlp: plain,
   vocabulary: 1, tied_embeddings: true, rotary: false, max_context: unlimited}})")
     ->Unit(benchmark::kMillisecond);
+// The same, where other replicas read the prompts: three pools.
+BENCHMARK_CAPTURE(ServingAsWritten, encode_prefill_decode,
+                  R"(device: h100-sxm, model: llama-3.1-8b, serving: {from: vllm-v1, replicas: 2},
+  host: vllm-v1, load: {rate: 4 req/s, requests: 5000, images: 6, image_tokens: 576, image_patches: 2304,
+  lengths: {distribution: lognormal, prompt: 200, output: 200}}, prefill: {serving: {replicas: 2}},
+  encode: {device: l40s, serving: {replicas: 4},
+  model: {layers: 27, hidden: 1152, heads: 16, kv_heads: 16, head_dim: 72, intermediate: 4304, mlp: plain,
+  vocabulary: 1, tied_embeddings: true, rotary: false, max_context: unlimited}})")
+    ->Unit(benchmark::kMillisecond);
+// A small model that proposes tokens.
+BENCHMARK_CAPTURE(ServingAsWritten, draft_model,
+                  R"(device: h100-sxm, model: llama-3.1-8b, serving: vllm-v1, host: vllm-v1,
+  speculation: {method: draft_model, draft: llama-3.2-1b, tokens: 3, acceptance: [0.8, 0.7, 0.6]},
+  load: {from: chat, throughput_fraction: 0.8, requests: 5000})")
+    ->Unit(benchmark::kMillisecond);
 // A second model on the same device. Both loads are others than at the points before, or only the neighbour's is, or how they
 // share: what is known of either model alone serves the next point.
 void change_a_little(double& value) {
@@ -56,6 +71,13 @@ BENCHMARK_CAPTURE(ServingAsWritten, lockstep,
   quant: {weights: fp8, activations: fp8}, parallel: {dp: 32, ep: 32}, host: sglang, serving: {from: sglang,
   router: least_tokens}, load: {rate: 4 req/s, requests: 5000, lengths: {distribution: lognormal, prompt: 500,
   output: 200}})")
+    ->Unit(benchmark::kMillisecond);
+// The same in two pools, each of which shares experts.
+BENCHMARK_CAPTURE(ServingAsWritten, lockstep_two_pools,
+                  R"(device: h100-sxm, cluster: dgx-h100-32-nodes, model: deepseek-v3,
+  quant: {weights: fp8, activations: fp8}, parallel: {dp: 32, ep: 32}, host: sglang, serving: {from: sglang,
+  router: least_tokens}, prefill: {parallel: {dp: 32, ep: 32}}, load: {rate: 4 req/s, requests: 5000,
+  lengths: {distribution: lognormal, prompt: 500, output: 200}})")
     ->Unit(benchmark::kMillisecond);
 // A day of 512 H100s: 64 replicas of eight, Llama 3.1 70B, ten million requests. Once, whatever is asked for:
 //   build/release/llmsweep_bench --benchmark_filter=ServingFleetDay

@@ -37,7 +37,7 @@ TEST(OwnLimits, CountWhereNothingIsStatedAndNowhereElse) {
   scenario.prefill.present = true;
   scenario.prefill.deployment = scenario;
   scenario.prefill.deployment.device = device_named("h200-sxm");
-  std::optional<Scenario> filled;
+  std::unique_ptr<Scenario> filled;
   const Scenario& with = with_own_limits(scenario, filled);
   EXPECT_EQ(with.serving.max_num_seqs, 256);
   EXPECT_EQ(with.prefill.deployment.serving.max_num_seqs, 1024);
@@ -97,7 +97,7 @@ TEST(OwnLimits, OfSglangCountWhereNothingIsStated) {
   scenario.prefill.deployment = scenario;
   scenario.prefill.deployment.device = device_named("b200-sxm");
   scenario.prefill.deployment.parallel = {.tp = 8};
-  std::optional<Scenario> filled;
+  std::unique_ptr<Scenario> filled;
   const Scenario& with = with_own_limits(scenario, filled);
   EXPECT_EQ(with.serving.chunk, 1024);
   EXPECT_EQ(with.serving.max_num_batched_tokens, 1024);
