@@ -4,12 +4,14 @@
 #include <vector>
 
 #include "engine/step/kernel_row.h"
+#include "engine/step/overlap.h"
 
 namespace engine {
 
 // `seconds` in all of those rows of the main model that are `concerned`: of each the same share.
 template <class Concerned>
-void hide_rows(double seconds, std::vector<KernelRow>& rows, const Concerned& concerned) {
+void hide_rows(double seconds, const Device& device, std::vector<KernelRow>& rows,
+               const Concerned& concerned) {
   const auto hides = [&](const KernelRow& row) {
     return row.role == DeploymentRole::main && concerned(row);
   };
@@ -24,6 +26,7 @@ void hide_rows(double seconds, std::vector<KernelRow>& rows, const Concerned& co
     row.work.hidden = row.work.time * share;
     row.work.low = row.work.low * (1 - share);
     row.work.high = row.work.high * (1 - share);
+    draw_beside(row.work.hidden, device, row.work.energy);
   }
 }
 

@@ -128,16 +128,29 @@ ClockLevels::Sums StepTable::clock_sums() const {
   return sums;
 }
 
-// Attention of prompts and that of decodes hide one another alike.
+// Attention of prompts and that of decodes hide one another alike. Together they draw no more than the limit allows, as each does alone.
 void StepTable::hide_overlapped(std::vector<KernelRow>& rows) const {
-  hide_rows(overlapped_, rows, [](const KernelRow& row) {
-    return row.phase == Phase::mixed && is_attention(row.family);
-  });
+  const auto overlaps = [](const KernelRow& row) {
+    return row.role == DeploymentRole::main && row.phase == Phase::mixed &&
+           is_attention(row.family);
+  };
+  const Device& device = context_->device;
+  hide_rows(overlapped_, device, rows, overlaps);
+  Joules drawn, most;
+  for (const KernelRow& row : rows) {
+    if (!overlaps(row)) continue;
+    drawn += row.work.energy;
+    most += device.power_limit * row.work.exposed();
+  }
+  if (drawn <= most) return;
+  for (KernelRow& row : rows) {
+    if (overlaps(row)) row.work.energy *= most / drawn;
+  }
 }
 
 void StepTable::hide_exchange(std::vector<KernelRow>& rows) const {
   for (std::size_t p = 0; p < hidden_.size(); ++p) {
-    hide_rows(hidden_[p], rows, [p](const KernelRow& row) {
+    hide_rows(hidden_[p], context_->device, rows, [p](const KernelRow& row) {
       return row.phase == static_cast<Phase>(p) && row.family == Family::all_to_all;
     });
   }

@@ -89,8 +89,10 @@ std::string key_hint(const std::string& key, const Section* section) {
   if (section != nullptr && near != key && !slip) near.clear();
   const std::string elsewhere = paths.contains(near) ? paths[near] : near;
   if (elsewhere == key && section != nullptr) {
-    return "'" + key + "' is written beside '" + section->path +
-           "', not in it; known keys: " + listing(keys, 20);
+    const std::string top = section->path.substr(0, section->path.find('.'));
+    return "'" + key + "' is written beside '" + top + "', not in " +
+           (top == section->path ? "it" : "'" + section->path + "'") +
+           "; known keys: " + listing(keys, 20);
   }
   if (!elsewhere.empty()) return "did you mean '" + elsewhere + "'?";
   return "known keys: " + listing(keys, 20);

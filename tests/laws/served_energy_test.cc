@@ -100,6 +100,39 @@ TEST(ServedEnergy, EveryLayoutAndClockDrawsBetweenRestAndLimit) {
   }
 }
 
+// Attention of prompts and of decodes at once is one kernel, which draws no more than the limit, and what the board draws at rest once.
+TEST(ServedEnergy, AttentionThatOverlapsDrawsNoMoreThanTheLimit) {
+  for (const double limit : {200.0, 300.0, 900.0}) {
+    Scenario scenario = powered();
+    scenario.device.power_limit = Watts{limit};
+    scenario.serving.max_num_batched_tokens = 256;
+    scenario.load.arrivals = ArrivalKind::closed;
+    scenario.load.clients = 16;
+    scenario.load.lengths = {.prompt = 3000, .output = 100};
+    double apart = 0;
+    for (const MixedAttention kind : {MixedAttention::separate, MixedAttention::overlapped}) {
+      scenario.serving.mixed_attention = kind;
+      const Outcome outcome = evaluate(scenario);
+      ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+      double drawn = 0, exposed = 0, hidden = 0;
+      for (const KernelRow& row : outcome.kernels) {
+        if (row.phase != Phase::mixed || !is_attention(row.family)) continue;
+        drawn += row.work.energy.value;
+        exposed += row.work.exposed().value;
+        hidden += row.work.hidden.value;
+      }
+      EXPECT_LE(drawn, limit * exposed * (1 + 1e-9));
+      if (kind == MixedAttention::separate) {
+        apart = drawn / (exposed + hidden);
+        continue;
+      }
+      EXPECT_GT(hidden, 0);
+      const double once = apart * (exposed + hidden) - kIdle * hidden;
+      EXPECT_NEAR(drawn, std::min(once, limit * exposed), 0.02 * drawn) << limit;
+    }
+  }
+}
+
 TEST(ServedEnergy, ReplicasThatAreOffDrawNothing) {
   double one = 0;
   for (const std::int64_t replicas : {1, 2, 8}) {

@@ -71,6 +71,33 @@ TEST(Settling, FleetsAreMeasuredOnceTheyFollowTheirLoad) {
   }
 }
 
+// A price follows from how many replicas are on: that is known as well as the throughput is, or the row says that it is not.
+TEST(Settling, TheSizeOfAFleetIsWatchedForLongEnough) {
+  for (const ScalingPolicy policy : {ScalingPolicy::reactive, ScalingPolicy::predictive}) {
+    for (const double target : {3.0, 5.0}) {
+      Scenario scenario = served_at(60);
+      scenario.serving.replicas = 6;
+      scenario.serving.router = router_named("least_outstanding");
+      scenario.serving.scaling = {.policy = policy,
+                                  .target = target,
+                                  .interval = Seconds{2},
+                                  .cold_start = Seconds{10},
+                                  .cooldown = Seconds{60}};
+      const double follows = 2 * 2 + 10 + 60;
+      const Metrics metrics = figures(scenario);
+      EXPECT_EQ(metrics.precision_met, 1);
+      EXPECT_GE(metrics.measured_until.value - metrics.measured_from.value, 10 * follows);
+      scenario.load.requests = std::int64_t(60 * 30 * follows);
+      const Metrics longer = figures(scenario);
+      EXPECT_EQ(longer.precision_met, 1);
+      EXPECT_NEAR(metrics.replicas_mean / longer.replicas_mean, 1, 0.1) << target;
+      // A stated number may be too few to tell.
+      scenario.load.requests = std::int64_t(60 * 6 * follows);
+      EXPECT_EQ(figures(scenario).precision_met, 0);
+    }
+  }
+}
+
 TEST(Settling, AFleetCarriesWhatItsReplicasDo) {
   Scenario fixed = served_at(1);
   fixed.serving.replicas = 4;

@@ -27,6 +27,7 @@ RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace,
   RunPlan plan{.warmup = load.warmup.value,
                .earliest = loop ? std::max(settling, load.ramp.value) : settling,
                .window = load.window.value,
+               .fleet = fleet.settling,
                .unit_size = load.calls_of_session()};
   const bool changes = load.arrivals == ArrivalKind::trace || load.arrivals == ArrivalKind::curve;
   const std::int64_t requests = total_requests(load, trace);

@@ -25,6 +25,7 @@ struct RunPlan {
   double warmup = 0;       // seconds, as stated; 0: until the system has filled up
   double earliest = 0;     // seconds before which it cannot have: not all of it is switched on
   double window = 0;       // seconds, as stated; 0: to the last arrival
+  double fleet = 0;        // seconds that a fleet takes to follow its load; 0: it does not
   double lasts = 0;        // seconds that a run of no stated length lasts: its fleet's timetable
   std::int64_t round = 1;  // closed: units that finish together
   std::int64_t units = 1;  // of the first length

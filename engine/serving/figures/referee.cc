@@ -109,6 +109,10 @@ RunVerdict Referee::judge(ServingStats& stats) {
   }
   RunVerdict verdict{.saturation = saturation_of(evidence),
                      .throughput_error = finished_rate(snapshots).relative()};
+  // Only figures have a rent. Of a system that does not keep up, all of the fleet is on.
+  verdict.fleet_seen = setup_.purpose != RunPurpose::figures ||
+                       verdict.saturation == Saturation::overloaded ||
+                       part.span() >= kFleetRounds * stats.watch().plan().fleet;
   if (closed) {
     verdict.throughput_error = std::max(verdict.throughput_error, little_error(loop));
   }

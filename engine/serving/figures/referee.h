@@ -19,8 +19,11 @@ struct RunVerdict {
   Saturation saturation = Saturation::undecided;
   double throughput_error = kNever;  // half the width of its 95% interval, over its mean
   SloVerdict slo;
+  bool fleet_seen = true;  // for long enough to tell its size, where a fleet follows the load
 
-  bool precise() const { return throughput_error <= kPrecise && (slo.precise || slo.known); }
+  bool precise() const {
+    return throughput_error <= kPrecise && (slo.precise || slo.known) && fleet_seen;
+  }
 };
 
 class Referee {

@@ -40,6 +40,10 @@ struct LoopSums {
 // How far answers, times and clients are from Little's law, over what the law says: answers a second times a stay are those inside.
 double little_error(const LoopSums& sums);
 
+// How many replicas a fleet has on average depends on how it follows the ups and downs of its load, each for as long as it takes to
+// follow them. A part of ten such times knows that number to some percent.
+constexpr double kFleetRounds = 10;
+
 // A percentile (or with `kMeanShare` the mean) of samples in the order of time: how far it may be off.
 // Batches that follow one another alike count as fewer. Samples may be infinite (LatencySamples): then 0 where the figure is infinite
 // beyond doubt, and kNever where it is so in some batches only.

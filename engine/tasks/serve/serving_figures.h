@@ -204,9 +204,11 @@ struct ServingFigures {
           "task serve: most sequences in one step of the main deployment: serving.max_num_seqs; "
           "where that is auto, what the engine sets by itself");
     visit("kv_blocks", self.kv_blocks, "KV blocks of a replica");
-    visit("kv_use", self.kv_use,
-          "task serve: share of the KV cache with tokens or states in it, mean over the whole run; "
-          "tokens that several requests share count once");
+    visit(
+        "kv_use", self.kv_use,
+        "task serve: share of the KV cache with tokens or states in it, mean over the whole run; "
+        "tokens that several requests share count once, but in pipelines and with prefill once for "
+        "each of them");
     visit("kv_peak", self.kv_peak,
           "task serve: largest share of KV blocks in use, over the whole run");
     visit("kv_waste", self.kv_waste,
@@ -214,7 +216,8 @@ struct ServingFigures {
           "run");
     visit("steps", self.steps, "task serve: engine steps of the whole run");
     visit("makespan", self.makespan,
-          "task serve: length of the whole run: from the start to the last answer that counts");
+          "task serve: length of the whole run: from the start until the engine has made the last "
+          "answer that counts, which its client has later where tokens queue in front of it");
     visit("capacity_monotone", self.capacity_monotone,
           "task serve: 1 when no lower rate that was tried missed capacity.slo or slo");
     visit(
@@ -235,10 +238,12 @@ struct ServingFigures {
         "steady", self.steady,
         "task serve: 1 when the measured part is of a system that had filled up and keeps up with "
         "its load; 0 for overload, traces, curves and load.measure: whole");
-    visit("precision_met", self.precision_met,
-          "task serve: 1 when the throughput is known to 2% (95% interval from batch means), and "
-          "each limit of slo to 2% or met or missed beyond doubt, and where replicas fail, 30 "
-          "failures were seen; null for whole runs");
+    visit(
+        "precision_met", self.precision_met,
+        "task serve: 1 when the throughput is known to 2% (95% interval from batch means), and "
+        "each limit of slo to 2% or met or missed beyond doubt, and where replicas fail, 30 "
+        "failures were seen, and where a fleet follows its load, it had ten times as long as that "
+        "takes; null for whole runs");
     visit("transfer", self.transfer,
           "task serve with prefill: time from the end of reading a prompt until its KV cache is in "
           "the main deployment, waiting for room included, mean");

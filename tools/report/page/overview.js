@@ -91,16 +91,18 @@ async function drawOverview() {
   const reasons = await countsOf('reason_class');
   const left = data.points.asked_for > rowCount ? `; ${grouped(data.points.asked_for)} were thinned out to these` : '';
   const named = await countsOf('reason');
+  const working = okCount === 0 ? 'None works.' :
+                                  `${grouped(okCount)} ${okCount === 1 ? 'works' : 'work'}; ${
+                                      percent(outside, okCount)} of those use some kernel outside what was measured.`;
   return {
-    summary: `${grouped(rowCount)} points${left}. ${grouped(okCount)} work; ${
-        percent(outside, okCount)} of those use some kernel outside what was measured.`,
+    summary: `${grouped(rowCount)} ${rowCount === 1 ? 'point' : 'points'}${left}. ${working}`,
     names: ['status', 'points'],
     rows: () => [...counts].map(([name, count]) => [name, count]),
     body: [
       element(
-          'div', {class: 'cards'}, card(grouped(rowCount), 'points'),
+          'div', {class: 'cards'}, card(grouped(rowCount), rowCount === 1 ? 'point' : 'points'),
           ...[...counts].map(([name, count]) => card(grouped(count), name)),
-          card(percent(outside, okCount), 'of the working ones extrapolate')),
+          ...(okCount > 0 ? [card(percent(outside, okCount), 'of the working ones extrapolate')] : [])),
       element(
           'div', {class: 'cards'}, countTable('Why points do not work', reasons, rowCount - okCount),
           countTable(
