@@ -51,7 +51,7 @@ class PrefixHolders {
   // all of them know the dearest.
   static constexpr int kMostCompared = 32;
   // The cache that holds most of a prefix, of which at most `most_tokens` count, and of those that hold equally much the lightest, of
-  // equally light ones that of the lowest number. `first` is one of the lightest of all, and chosen where no other holds more.
+  // equally light ones the one that is met first. `first` is one of the lightest of all, and chosen where no other holds more.
   // `held(cache)` counts the tokens one of them holds; what is known here is only the most it can be, because extents before it may be
   // gone. `weight(cache)` says how busy it is.
   template <class Held, class Weight>

@@ -291,7 +291,8 @@ TEST(ServingMeasurement, CapacityIsWhatCanBeKeptUp) {
     const Metrics metrics = evaluated(scenario).metrics;
     EXPECT_NEAR(metrics.capacity.value, 80, 4) << requests;
     EXPECT_EQ(metrics.slo_met, 1);
-    EXPECT_EQ(metrics.capacity_decided, 1) << requests;
+    // So many cannot tell 98% of it from 102%, and say so.
+    EXPECT_EQ(metrics.capacity_decided, requests == 0 ? 1 : 0) << requests;
   }
 }
 

@@ -51,15 +51,19 @@ struct Caches {
   }
 };
 
-// The one with most, of these the lightest, of these `first` or else the lowest number.
-std::int32_t most_by_scan(const Caches& caches, const Prefix& prefix, std::int64_t most_tokens,
+// Tokens of a prefix that a cache holds, and how light it is: the greatest is the best.
+std::pair<std::int64_t, int> worth(const Caches& caches, std::size_t cache, const Prefix& prefix,
+                                   std::int64_t most_tokens, const std::vector<int>& weights) {
+  return {caches.pools[cache].match(prefix, most_tokens).tokens, -weights[cache]};
+}
+
+std::int32_t best_by_scan(const Caches& caches, const Prefix& prefix, std::int64_t most_tokens,
                           std::int32_t first, const std::vector<int>& weights) {
-  const auto value_of = [&](std::size_t i) {
-    return std::pair(caches.pools[i].match(prefix, most_tokens).tokens, -weights[i]);
-  };
   auto best = std::size_t(first);
   for (std::size_t i = 0; i < caches.pools.size(); ++i) {
-    if (value_of(i) > value_of(best)) best = i;
+    const bool better = worth(caches, i, prefix, most_tokens, weights) >
+                        worth(caches, best, prefix, most_tokens, weights);
+    best = better ? i : best;
   }
   return std::int32_t(best);
 }
@@ -93,10 +97,13 @@ TEST(PrefixHolders, FindWhatAScanFinds) {
         return caches.pools[std::size_t(cache)].match(prefix, most_tokens).tokens;
       };
       const auto weight = [&](std::int32_t cache) { return weights[std::size_t(cache)]; };
-      const std::int32_t scanned = most_by_scan(caches, prefix, most_tokens, first, weights);
+      const std::int32_t scanned = best_by_scan(caches, prefix, most_tokens, first, weights);
       const PrefixHolders::Most found =
           caches.holders.most_of(prefix, most_tokens, kBlock, {first, held(first)}, held, weight);
-      ASSERT_EQ(found.cache, scanned) << n;
+      ASSERT_EQ(worth(caches, std::size_t(found.cache), prefix, most_tokens, weights),
+                worth(caches, std::size_t(scanned), prefix, most_tokens, weights))
+          << n;
+      ASSERT_EQ(found.cache == first, scanned == first) << n;
       ASSERT_EQ(found.tokens, held(scanned)) << n;
       ++asked;
       elsewhere += scanned != first;
@@ -129,8 +136,8 @@ TEST(PrefixHolders, ThePriceDoesNotFollowTheNumberOfHolders) {
   EXPECT_EQ(found({{1, 100}, {3, 120}}, {5, 0}), 0);
   EXPECT_LE(asked, 3);
   // Of many that hold as much, the lightest of the first few dozen is taken.
-  const auto busier = [](std::int32_t cache) { return cache == 5 ? -2 : cache == 20 ? -1 : 0; };
-  EXPECT_EQ(holders.most_of(Prefix{{1, 100}, {3, 120}}, 130, kBlock, {5, 0}, held, busier).cache,
+  const auto busier = [](std::int32_t cache) { return cache == 2000 ? -2 : cache == 20 ? -1 : 0; };
+  EXPECT_EQ(holders.most_of(Prefix{{1, 100}, {3, 120}}, 130, kBlock, {2000, 0}, held, busier).cache,
             20);
   EXPECT_LE(asked, 5);
 }
