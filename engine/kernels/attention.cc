@@ -219,9 +219,9 @@ KernelTime forward_prefill_time(const AttentionPrefill& op, const Device& device
   // whole waves.
   double keys_per_row = op.pairs / op.tokens;
   const double splits = std::floor(multiprocessors / blocks);
-  const double cached = std::max(0.0, op.kv_tokens / double(op.sequences) - rows);
-  if (splits > 1 && op.shares_keys) {
-    keys_per_row = std::max(1.0, keys_per_row - saved_by_splitting(cached, splits));
+  if (splits > 1) {
+    const double saved = saved_by_splitting(keys_to_share(op), splits);
+    keys_per_row = std::max(1.0, keys_per_row - saved);
   }
   const double waves = whole_up(blocks / multiprocessors);
   const double occupied = waves * multiprocessors * tile * keys_per_row * 2 * width;

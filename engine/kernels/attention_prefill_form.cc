@@ -7,6 +7,11 @@
 
 namespace engine {
 
+double keys_to_share(const AttentionPrefill& op) {
+  if (!op.shares_keys || op.window > 0) return 0;
+  return std::max(0.0, (op.kv_tokens - op.tokens) / double(op.sequences));
+}
+
 double saved_by_splitting(double cached, double parts) {
   constexpr double least_part = 256;  // keys: fewer do not pay for what a part begins with
   return cached - std::max(cached / parts, std::min(cached, least_part));
@@ -134,7 +139,7 @@ FormTime prefill_form(const AttentionPrefill& op, const DeviceRates& device, dou
                      .most_keys = most_keys,
                      .per_key = per_key,
                      .start = fit.tile_start * cycle,
-                     .cached = op.shares_keys ? std::max(0.0, context - query) : 0,
+                     .cached = keys_to_share(op),
                      .joining = device.launch,
                      .joining_part = sums / cache_rate(rate, fit.cache_speed, device)},
                     fit);

@@ -61,7 +61,7 @@ TEST(TransferFit, ADeviceLeftOutIsPredictedByItsRelativeAndByStrangers) {
   ASSERT_EQ(rows.size(), 5);  // two relatives, each also without its generation, and the stranger
   for (const LeftOut& row : rows) {
     EXPECT_LT(row.errors.mean, 0.15) << row.device << " by " << row.set;
-    EXPECT_LT(row.errors.mean, row.roofline.mean / 3) << row.device << " by " << row.set;
+    EXPECT_LT(row.errors.mean, row.roofline.mean / 2.5) << row.device << " by " << row.set;
     EXPECT_EQ(row.set, row.without == Without::device ? "hopper" : "pooled");
   }
 }
@@ -96,7 +96,7 @@ engine::Calibration product_truth() {
                       .tile_writing = 4,
                       .wave_overlap = 0.5,
                       .small_tile_loss = 5,
-                      .floor = 2,
+                      .floor = 1,
                       .pipeline_fill = 1,
                       .pipeline_half = 2};
   for (const auto format : {engine::GemmFormat::bf16, engine::GemmFormat::fp8}) {
@@ -104,10 +104,10 @@ engine::Calibration product_truth() {
     set.launch = 1;
     set.fit = fit;
     fit.compute_share = 0.75;
-    fit.floor = 8;
+    fit.floor = 7;
     fit.quantize_floor = 6;
-    fit.quantize_memory_share = 0.6;
-    fit.quantize_row = 0.05;
+    fit.quantize_memory_share = 0.3;
+    fit.quantize_row = 0.5;
   }
   return calibration;
 }
@@ -139,14 +139,17 @@ DeviceCalls products_on(engine::Device device, bool by_engine) {
 TEST(TransferFit, ANarrowProductThatOnlyEnginesTimedIsLikeThatIn16Bits) {
   const std::vector<DeviceCalls> devices = {products_on(device_of("one", "Hopper", 3e12), true),
                                             products_on(device_of("two", "Hopper", 5e12), false)};
-  const auto rows = leave_one_out(devices, {});
-  const auto alone = [](const LeftOut& row) {
-    return row.section == "gemm/fp8" && row.device == "two" && row.without == Without::device;
+  const auto error_with = [&](const TransferOptions& options) {
+    const auto rows = leave_one_out(devices, options);
+    const auto alone = [](const LeftOut& row) {
+      return row.section == "gemm/fp8" && row.device == "two" && row.without == Without::device;
+    };
+    const auto found = std::ranges::find_if(rows, alone);
+    return found == rows.end() ? 1.0 : found->errors.mean;
   };
-  const auto found = std::ranges::find_if(rows, alone);
-  ASSERT_NE(found, rows.end());
-  EXPECT_EQ(found->set, "hopper");
-  EXPECT_LT(found->errors.mean, 0.05);
+  const double without = error_with({.sections = {"gemm/fp8"}});  // in 16 bits nothing is known
+  EXPECT_LT(error_with({}), 0.1);
+  EXPECT_LT(error_with({}), without / 1.5) << without;
 }
 
 // Kernels of one generation may give every head tiles of its own; what several generations have in common packs heads that share keys.
