@@ -178,10 +178,17 @@ double favourites_touched(const Moe& op, double fuller) {
     all += of_class = load;
     load *= next;
   }
-  const double chosen = double(op.top_k) / double(op.experts) * double(classes) / all;
+  // Choices of one token are different experts: what favourites that all tokens choose cannot take goes to the others.
+  double choices = double(op.top_k) / double(op.experts) * double(classes);
+  std::size_t open = classes;
+  while (open > 0 && choices * popular[open - 1] > all) {
+    all -= popular[--open];
+    choices -= 1;
+  }
   double missed = 0;
-  for (const double of_class : popular) {
-    missed += std::exp(fuller * op.tokens * std::log1p(-std::min(0.999999, chosen * of_class)));
+  for (std::size_t i = 0; i < classes; ++i) {
+    const double chosen = i < open ? choices * popular[i] / all : 1;
+    missed += std::exp(fuller * op.tokens * std::log1p(-std::min(0.999999, chosen)));
   }
   return double(op.local_experts) * (1 - missed / double(classes));
 }
