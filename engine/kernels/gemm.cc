@@ -239,8 +239,13 @@ double least_arithmetic(const UnitWork& work, const Device& device,
                         const Calibration& calibration) {
   const auto* set = gemm_set(work, calibration, choose_set(device));
   if (set == nullptr) return 0;
-  const double peak = flop_rate(device, compute_dtype(device, work.weights, work.activations));
-  return steady_time(work.flops, peak, device_rates(device), set->fit);
+  const GemmFormat format = gemm_format(work.weights, work.activations, work.group);
+  return steady_time(
+      {.flops = work.flops,
+       .input_bytes = fitted_bytes(work.activations, format),
+       .weight_bytes = fitted_bytes(work.weights, format),
+       .peak = flop_rate(device, compute_dtype(device, work.weights, work.activations))},
+      device_rates(device), set->fit);
 }
 
 // The arithmetic is there whether or not the memory hides it, so that under a power limit a faster memory leaves no more of it.

@@ -29,6 +29,11 @@ double sustained(double time, const GemmFit& fit) {
   return time * (1 + fit.sustained_slowdown * time / (time + 1000));
 }
 
+// Bytes of operands a microsecond and multiprocessor.
+double load_rate(const DeviceRates& device, const GemmFit& fit) {
+  return fit.cache_rate * 64e3 * device.clock;
+}
+
 // The fastest choice of tile and split so far, and what is behind it.
 struct Choice {
   double time = std::numeric_limits<double>::infinity();
@@ -42,16 +47,16 @@ struct Choice {
                                                     const DeviceRates& device, const GemmFit& fit,
                                                     double output) {
   const double cycle = 1 / device.clock;                          // us a thousand clocks
-  const double load_rate = fit.cache_rate * 64e3 * device.clock;  // bytes a us and multiprocessor
+  const double loads = load_rate(device, fit);
   const double flop_rate = shape.peak / device.processors * fit.compute_share;
   const double per_flop = 2 * kInner / flop_rate;
-  const double per_byte = kInner / load_rate;
+  const double per_byte = kInner / loads;
   const double steps = whole_up(shape.k / kInner);
   const double iteration = fit.step_latency * cycle;
-  const double per_output = 2 / load_rate * fit.tile_writing;
+  const double per_output = 2 / loads * fit.tile_writing;
   const double last = fit.tile_start * cycle;
   const double joining = fit.split_joining * cycle;
-  const double per_part = output * 4 / (load_rate * device.processors);
+  const double per_part = output * 4 / (loads * device.processors);
   const double narrow = narrowest_rows(shape.m);
   Choice best;
   for (const FormTile& tile : kFormTiles) {
@@ -117,13 +122,17 @@ FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const Gemm
           .memory_share = best.steps * iteration / tiles};
 }
 
-double steady_time(double flops, double peak, const DeviceRates& device, const GemmFit& fit) {
+double steady_time(const SteadyWork& work, const DeviceRates& device, const GemmFit& fit) {
   const FormTile& tile = kFormTiles.front();
   const double area = tile.rows * tile.columns;
   const double step_flops = 2 * kInner * area;  // of one multiprocessor
   const double lost = 1 + fit.small_tile_loss * (tile.rows + tile.columns) / area;
-  const double waiting = fit.step_latency / device.clock / step_flops;
-  return sustained(flops * (lost / (peak * fit.compute_share) + waiting / device.processors), fit);
+  const double arithmetic = step_flops * lost * device.processors / (work.peak * fit.compute_share);
+  const double loading = kInner *
+                         (tile.rows * work.input_bytes + tile.columns * work.weight_bytes) /
+                         load_rate(device, fit);
+  const double step = std::max(arithmetic, loading) + fit.step_latency / device.clock;
+  return sustained(work.flops / step_flops * step / device.processors, fit);
 }
 
 }  // namespace engine

@@ -23,8 +23,15 @@ struct GemmShape {
 FormTime gemm_form(const GemmShape& shape, const DeviceRates& device, const GemmFit& fit,
                    double floor);
 
-// Microseconds of arithmetic on the matrix units in large products: whole tiles of the largest kind, so many that nothing else counts, at
-// the clock that the device sustains. `peak` in FLOP per microsecond.
-double steady_time(double flops, double peak, const DeviceRates& device, const GemmFit& fit);
+// Work on the matrix units, whatever its shape.
+struct SteadyWork {
+  double flops;
+  double input_bytes, weight_bytes;  // of one value of either operand
+  double peak;                       // FLOP a microsecond
+};
+
+// Microseconds that it takes in large products: whole tiles of the largest kind, so many that nothing else counts, at the clock that the
+// device sustains.
+double steady_time(const SteadyWork& work, const DeviceRates& device, const GemmFit& fit);
 
 }  // namespace engine

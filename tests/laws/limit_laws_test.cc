@@ -88,9 +88,12 @@ TEST(Limits, NoOversubscriptionIsNone) {
   }
 }
 
-// Proposals that all hold make a step as good as so many; those that never hold cost what verifying them does, and no token.
+// Proposals that all hold make a step as good as so many; those that never hold cost what verifying them does, and no token. Requests come
+// one by one: faster answers would meet fewer others, and gain more than their steps do.
 TEST(Limits, DraftsThatAlwaysHoldMakeAllTheirTokens) {
-  const std::string load = "{rate: 2 req/s, requests: 200, lengths: {prompt: 500, output: 121}}";
+  const std::string load =
+      "{rate: 0.2 req/s, arrivals: deterministic, requests: 200, lengths: {prompt: 500, output: "
+      "121}}";
   for (const std::string_view engine : kEngines) {
     const Metrics plain = served(engine, {.load = load});
     for (const int tokens : {1, 3, 7}) {

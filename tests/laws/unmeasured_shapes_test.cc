@@ -183,7 +183,8 @@ Fabric nodes_of_eight(const Device& device) {
 // A further level of a tree of nodes is a further way over the network, whoever measured two nodes.
 TEST(UnmeasuredShapes, MoreNodesAreNeverFaster) {
   for (const Device& device : toys::shipped_devices()) {
-    if (device.scale_out.topology == Topology::none) continue;
+    const bool in_nodes = device.scale_up.topology != Topology::none;
+    if (!in_nodes || device.scale_out.topology == Topology::none) continue;
     const Fabric fabric = nodes_of_eight(device);
     for (const Pattern pattern :
          {Pattern::all_reduce, Pattern::all_gather, Pattern::reduce_scatter, Pattern::all_to_all}) {

@@ -215,8 +215,9 @@ TEST(Suite, X8_FollowingTheDaySavesHours) {
   for (std::size_t i = 1; i < runs.size(); ++i) {
     EXPECT_LT(runs[i].metrics().device_hours, 0.75 * all_on.device_hours);
     EXPECT_GT(runs[i].metrics().slo_attainment, 0.95);
-    // Of 24,000 requests the one with the longest prompt is late whatever is on, and nobody else where all replicas are.
-    EXPECT_LT(runs[i].metrics().slo_attainment, all_on.slo_attainment + 1e-12);
+    // Of 24,000 requests the few with the longest prompts are late or not by whom they meet, and nobody else where all replicas are.
+    EXPECT_GT(all_on.slo_attainment, 1 - 5.0 / 24'000);
+    EXPECT_LT(runs[i].metrics().slo_attainment, all_on.slo_attainment + 5.0 / 24'000);
   }
 }
 
