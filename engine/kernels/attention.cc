@@ -264,7 +264,9 @@ KernelTime attention_decode_time(const AttentionDecode& op, const Device& device
       // Keys of one token are fetched too fast for a narrow arithmetic to matter: the fits use the
       // 16-bit peak.
       const Dtype wide = attention_dtype(device, Dtype::bf16, op.activations);
-      const AttentionDecode whole = is_own(sets, set) ? in_whole_tiles(op) : op;
+      // Shared sets are fitted without: they are of several kernels.
+      const bool swept = is_own(sets, set) && calibration->measured_on.has_value();
+      const AttentionDecode whole = swept ? in_whole_tiles(op) : op;
       FormTime form = decode_form(whole, device_rates(device), flop_rate(device, wide), *set);
       form.least *= op.kv_tokens / whole.kv_tokens;  // physics does not know tiles
       KernelTime time =

@@ -304,11 +304,13 @@ void keep_own_set(engine::Calibration& from, const std::string& section,
 MeasuredFit fit_measured(const std::vector<MeasuredCall>& calls, const engine::Device& device,
                          const engine::Calibration& start, Checks checks) {
   MeasuredFit result;
-  const std::vector<CallGroup> sections = sections_of(calls, device, start, result.left_out);
+  engine::Calibration swept = start;
+  swept.measured_on = device;
+  const std::vector<CallGroup> sections = sections_of(calls, device, swept, result.left_out);
   std::vector<engine::Calibration> parts(sections.size());
   result.errors.resize(sections.size());
   in_parallel(sections.size(), [&](std::size_t i) {
-    result.errors[i] = fit_one(sections[i], device, start, checks, parts[i]);
+    result.errors[i] = fit_one(sections[i], device, swept, checks, parts[i]);
   });
   for (std::size_t i = 0; i < sections.size(); ++i) {
     keep_own_set(parts[i], sections[i].name, result.calibration);
