@@ -118,7 +118,7 @@ TEST(LengthByLoad, IsNeverMuchWorseThanAnyFixedOne) {
         }
       };
       compare(stages, 0.03, "stages");
-      compare(group, 0.03, "group");
+      compare(group, 0.04, "group");
     }
   }
 }
