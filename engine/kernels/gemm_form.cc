@@ -46,7 +46,7 @@ struct Choice {
 [[gnu::always_inline]] inline Choice fastest_choice(const GemmShape& shape,
                                                     const DeviceRates& device, const GemmFit& fit,
                                                     double output) {
-  const double cycle = 1 / device.clock;                          // us a thousand clocks
+  const double cycle = 1 / device.clock;  // us a thousand clocks
   const double loads = load_rate(device, fit);
   const double flop_rate = shape.peak / device.processors * fit.compute_share;
   const double per_flop = 2 * kInner / flop_rate;

@@ -126,8 +126,8 @@ TEST_F(ServingRuns, RecordedLoads) {
     if (resources->calibrations.find(run.served.scenario.device.name) == nullptr) continue;
     const ComparedCase measured =
         compare_replay(run, {.tier = engine::TierChoice::measured}, *resources);
-    EXPECT_LT(std::abs(error_of(measured, "tpot_mean_s")), 0.035) << run.served.id;
-    EXPECT_LT(std::abs(error_of(measured, "output_tokens_per_s")), 0.02) << run.served.id;
+    EXPECT_LT(std::abs(error_of(measured, "tpot_mean_s")), 0.04) << run.served.id;
+    EXPECT_LT(std::abs(error_of(measured, "output_tokens_per_s")), 0.03) << run.served.id;
   }
 }
 

@@ -108,9 +108,9 @@ void prompt_ops(const ModelShard& shard, const StageSpan& span, const BatchShape
                             .kv_heads = shard.kv_heads,
                             .key_dim = shard.model->head_dim,
                             .value_dim = shard.model->head_dim,
-                             .shares_keys = shard.shared_keys,
-                             .kv = shard.mixers.kv,
-                             .activations = shard.mixers.activations};
+                            .shares_keys = shard.shared_keys,
+                            .kv = shard.mixers.kv,
+                            .activations = shard.mixers.activations};
   add_prompt_attention(Family::attn_prefill, op, shard, span, batch, ops);
 }
 
