@@ -21,6 +21,8 @@ def llmsweep(*arguments, **options):
 
 
 class CommandLine(unittest.TestCase):
+    NOT_ONE = "base: {device: l4, model: llama-3.1-70b}\naxes:\n  - step.batch: [1, 2, 4]\n  - parallel.tp: [1, 3]\n"
+
     def setUp(self):
         self.scratch = tempfile.TemporaryDirectory(prefix="llmsweep-cli-")
         self.home = pathlib.Path(self.scratch.name)
