@@ -50,8 +50,6 @@ class LibraryAtTheCommandLine(unittest.TestCase):
         self.assertIn("ttft_p99_s", found)
         self.assertNotIn("kernels/*.parquet", found)
 
-    NOT_ONE = "base: {device: l4, model: llama-3.1-70b}\naxes:\n  - step.batch: [1, 2, 4]\n  - parallel.tp: [1, 3]\n"
-
     def test_list_knows_calibrations(self):
         text = llmsweep("list", "calibrations").stdout
         self.assertRegex(text, r"(?m)^h200-sxm +measured +calibration.name: h200-sxm ")
