@@ -162,4 +162,19 @@ std::vector<fs::path> unnamed_files(const fs::path& run, const Shard& shard,
   return unnamed;
 }
 
+std::vector<std::string> foreign_files(const fs::path& run) {
+  std::vector<std::string> foreign;
+  for (const Table table : kDetailsFirst) {
+    for (const auto& entry : entries_of(folder_of(run, table))) {
+      const std::string name = entry.path().filename().string();
+      // Readers of a folder pass over names that begin so.
+      if (name.starts_with('.') || name.starts_with('_')) continue;
+      if (shard_in_name(name, "part-", '-')) continue;
+      foreign.push_back(fmt::format("{}/{}", engine::name_of(table), name));
+    }
+  }
+  std::ranges::sort(foreign);
+  return foreign;
+}
+
 }  // namespace results

@@ -40,5 +40,7 @@ void rewrite_manifest(const std::filesystem::path& run, const Shard& shard, Mani
 // Files of a shard that no line of its manifest names: what a kill leaves, hidden or not.
 std::vector<std::filesystem::path> unnamed_files(const std::filesystem::path& run,
                                                  const Shard& shard, const Manifest& manifest);
+// Files beside the parts of a table that no run writes ("points/copy.parquet"): whoever reads the folder as one table reads them, too.
+std::vector<std::string> foreign_files(const std::filesystem::path& run);
 
 }  // namespace results

@@ -44,6 +44,10 @@ class Verification {
   void check() {
     check_run_yaml();
     for (ShardManifest& found : manifests_) check_shard(found);
+    for (const std::string& file : foreign_files(run_)) {
+      report_.foreign.push_back(
+          file + " is no part of the run; who reads the folder as a table reads it, too");
+    }
   }
 
   const std::vector<ShardManifest>& manifests() const { return manifests_; }

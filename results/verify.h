@@ -19,10 +19,13 @@ struct VerifyReport {
   std::uint64_t rows = 0;   // of sound parts, in all tables
   std::uint64_t bytes = 0;  // read
   std::uint64_t positions = 0;
-  std::uint64_t done = 0;            // positions of sound parts
-  std::vector<std::string> damage;   // "points/part-1of1-000003.parquet is missing"
+  std::uint64_t done = 0;           // positions of sound parts
+  std::vector<std::string> damage;  // "points/part-1of1-000003.parquet is missing"
+  // What lies among the parts and is none, so that readers of the folder find more than the run's rows. No repair removes
+  // it, as it may be all that somebody has of something.
+  std::vector<std::string> foreign;
   std::vector<std::string> notices;  // what is remarkable and no damage
-  bool sound() const { return damage.empty(); }
+  bool sound() const { return damage.empty() && foreign.empty(); }
 };
 
 // Changes nothing; a run that goes on meanwhile is not disturbed. A folder that is no run is a mistake.

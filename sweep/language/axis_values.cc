@@ -58,8 +58,7 @@ class FormReader {
             said_ + ": " +
                 (node.is_scalar() ? "'" + node.text + "'" : std::string(name_of(node.kind))) +
                 " is neither a list nor a range",
-            node.is_scalar() ? "write '[" + node.text + "]', or set it under 'base'"
-                             : "write a list, as in '[1, 2, 4]'");
+            node.is_scalar() ? scalar_hint(node.text) : "write a list, as in '[1, 2, 4]'");
     }
     return std::move(form_);
   }
@@ -67,6 +66,31 @@ class FormReader {
  private:
   void wrong(const Node& node, std::string what, std::string hint) {
     reading_.mistake(node.where, std::move(what), std::move(hint));
+  }
+
+  // A span in the words of another language ('1..8', '1-8', 'range(1, 8)') is no value that a list could have.
+  std::string scalar_hint(const std::string& text) const {
+    const bool numeric = target_.leaf != nullptr && is_numeric(*target_.leaf);
+    const bool several =
+        text.find("..") != std::string::npos || text.find_first_of(",-(:") != std::string::npos;
+    if (numeric && several && !parse_quantity(text)) return range_hint();
+    return "write '[" + text + "]', or set it under 'base'";
+  }
+  std::string range_hint() const {
+    std::string ways =
+        "write a list, '{linear: [FIRST, LAST], count: 5}' or '{geometric: [FIRST, "
+        "LAST], count: 5}'";
+    if (target_.leaf != nullptr && target_.leaf->kind == LeafKind::integer) {
+      ways += ", or '{powers_of_two: [1, 8]}'";
+    }
+    return ways;
+  }
+  std::string form_hint(const std::string& key) const {
+    if (target_.section != nullptr) return "an axis is a list: '" + said_ + ": [{...}, {...}]'";
+    const std::vector<std::string> near = likely(key, kFormKeys);
+    // No more than a slip of the keys that there are: others mean a range in the words of another tool.
+    const bool slip = near.size() == 1 && edit_distance(key, near.front()) <= 2;
+    return slip ? did_you_mean(near) : range_hint();
   }
 
   // In `of`, two numbers are the ends of an interval.
@@ -80,9 +104,7 @@ class FormReader {
     for (const NodeEntry& entry : node.entries) {
       const std::string& key = entry.key.text;
       if (std::find(kFormKeys.begin(), kFormKeys.end(), key) == kFormKeys.end()) {
-        std::string hint = suggestion(key, kFormKeys, "known keys");
-        if (target_.section != nullptr) hint = "an axis is a list: '" + said_ + ": [{...}, {...}]'";
-        wrong(entry.key, said_ + ": unknown key '" + key + "'", hint);
+        wrong(entry.key, said_ + ": unknown key '" + key + "'", form_hint(key));
       } else if (key == "when") {
         form_.when = &entry.value;
       } else if (key != "count") {

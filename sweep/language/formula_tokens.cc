@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstdio>
 
+#include "engine/outcome.h"
 #include "sweep/language/parse_quantity.h"
 #include "sweep/language/read_fields.h"
 #include "sweep/language/suggest.h"
@@ -21,6 +22,20 @@ std::string exact(double value) {
   std::array<char, 40> buffer{};
   std::snprintf(buffer.data(), buffer.size(), "%.17g", value);
   return buffer.data();
+}
+
+// A figure that a point has once it is computed, by its name or by that of its column, which ends in its unit.
+bool is_figure(std::string_view word) {
+  const engine::Metrics none;
+  bool found = false;
+  engine::Metrics::fields(
+      none, [&]<class T>(std::string_view name, const T&, std::string_view /*meaning*/) {
+        found = found || word == name;
+        if constexpr (engine::IsQuantity<T>) {
+          found = found || word == std::string(name) + "_" + engine::UnitOf<T>::unit.suffix;
+        }
+      });
+  return found;
 }
 
 class Tokenizer {
@@ -176,6 +191,11 @@ class Tokenizer {
     const auto& leaves = engine::leaf_table().leaves;
     if (std::any_of(leaves.begin(), leaves.end(), has_name)) {
       return "a text is quoted, as in \"step.phase == 'decode'\"";
+    }
+    if (is_figure(word)) {
+      return "it is a result, and this is asked before a point is computed; limits on latencies go "
+             "to "
+             "'slo' or 'capacity.slo', and 'llmsweep top DIR --where' chooses among rows";
     }
     const std::vector<std::string> paths = all_paths();
     std::string near = nearest(word, paths);

@@ -10,6 +10,15 @@ struct OtherWord {
   std::string_view said, advice;
 };
 constexpr OtherWord kOtherWords[] = {
+    {"task: decode", "write step, with step.phase: decode"},
+    {"task: prefill", "write step, with step.phase: prefill"},
+    {"task: inference", "write serve for a load, request for a batch, or step for one step"},
+    {"step.batch_size", "write step.batch"},
+    {"request.batch_size", "write request.batch"},
+    {"train.batch_size", "write train.global_batch, and train.micro_batch for one device's share"},
+    {"batch_size",
+     "in task serve batches follow from the load, up to serving.max_num_seqs requests; else write "
+     "step.batch or request.batch"},
     {"train.seq_length", "write train.sequence"},
     {"train.seq_len", "write train.sequence"},
     {"train.sequence_length", "write train.sequence"},
@@ -37,6 +46,11 @@ constexpr OtherWord kOtherWords[] = {
     {"train.context: ulysses", "write all_to_all"},
     {"train.context: p2p", "write ring"},
     {"train.method: sft", "write full; train.document_length packs samples"},
+    {"parallel.tensor", "write parallel.tp"},
+    {"parallel.pipeline", "write parallel.pp"},
+    {"parallel.data", "write parallel.dp"},
+    {"parallel.expert", "write parallel.ep"},
+    {"parallel.context", "write parallel.cp"},
     {"parallel.fsdp", "write train.zero: 3; parallel.dp says how many devices share"},
     {"parallel.sp", "write train.sequence_parallel: true"},
     {"parallel.etp",
@@ -45,15 +59,52 @@ constexpr OtherWord kOtherWords[] = {
     {"serving.router: session_affine", "write sticky"},
     {"serving.router: session_affinity", "write sticky"},
     {"load.qps", "write load.rate, as in '10 req/s'"},
+    {"load.rps", "write load.rate, as in '10 req/s'"},
     {"load.request_rate", "write load.rate, as in '10 req/s'"},
     {"load.concurrency", "write load.arrivals: closed, and load.clients"},
     {"load.input_len", "write load.lengths.prompt"},
+    {"load.input", "write load.lengths.prompt"},
+    {"load.input_tokens", "write load.lengths.prompt"},
+    {"load.isl", "write load.lengths.prompt"},
+    {"load.output_tokens", "write load.lengths.output"},
+    {"load.osl", "write load.lengths.output"},
     {"load.output_len", "write load.lengths.output"},
     {"load.num_prompts", "write load.requests"},
     {"slo.ttft", "say of which requests: ttft_p99, or another of ttft_mean, p50, p90, p95"},
     {"slo.tpot", "say of which requests: tpot_p99, or another of tpot_mean, p50, p90, p95"},
     {"slo.itl", "say of which gaps: itl_p99, or another of itl_mean, p50, p90, p95"},
     {"slo.e2e", "say of which requests: e2e_p99, or another of e2e_mean, p50, p90, p95"},
+    {"serving.scheduler", "write serving.policy"},
+    {"serving.chunk_size",
+     "policies sarathi and sglang: write serving.chunk; others: serving.max_num_batched_tokens"},
+    {"serving.chunked_prefill",
+     "serving.policy says it: vllm_v1, sarathi and sglang read prompts in chunks"},
+    {"serving.enable_chunked_prefill",
+     "serving.policy says it: vllm_v1, sarathi and sglang read prompts in chunks"},
+    {"serving.max_batch_size", "write serving.max_num_seqs"},
+    {"serving.max_batch", "write serving.max_num_seqs"},
+    {"serving.batch_size", "write serving.max_num_seqs"},
+    {"serving.batch", "write serving.max_num_seqs"},
+    {"kv_cache", "write quant.kv for its format, serving.kv_blocks for its size"},
+    {"precision", "write quant, as in 'quant: {weights: fp8, activations: fp8}'"},
+    {"dtype", "write quant, as in 'quant: {weights: fp8, activations: fp8}'"},
+    {"quantization", "write quant, as in 'quant: {weights: fp8, activations: fp8}'"},
+    {"engine", "write serving, as in 'serving: vllm-v1'"},
+    {"gpu", "write device"},
+    {"accelerator", "write device"},
+    {"hardware", "write device"},
+    {"gpus", "how many devices follows from parallel and serving.replicas"},
+    {"num_gpus", "how many devices follows from parallel and serving.replicas"},
+    {"objective", "every point is computed; 'llmsweep top DIR --by price_usd_per_mtok' ranks them"},
+    {"minimize", "every point is computed; 'llmsweep top DIR --by price_usd_per_mtok' ranks them"},
+    {"maximize", "every point is computed; 'llmsweep top DIR --by tokens_per_s' ranks them"},
+    {"constraints",
+     "limits on latencies are written in slo, or in capacity.slo for the highest rate that meets "
+     "them; on fields of a point in require"},
+    {"model.dtype", "write quant, as in 'quant: {weights: fp8, activations: fp8}'"},
+    {"model.hf", "write hf_config, with the path of the model's config.json"},
+    {"model.huggingface", "write hf_config, with the path of the model's config.json"},
+    {"model.config", "write hf_config, with the path of the model's config.json"},
     {"serving.kv_cache_dtype", "write quant.kv"},
     {"serving.quantization", "write quant.weights and quant.activations"},
     {"serving.max_model_len", "write model.max_context"},
@@ -79,6 +130,9 @@ constexpr OtherWord kOtherWords[] = {
     {"quant.weights: mxfp4", "write fp4 with quant.group: 32"},
     {"quant.weights: nvfp4", "write fp4 with quant.group: 16"},
     {"quant.weights: awq", "write int4 and leave quant.activations in 16 bits"},
+    {"quant.weights: w4a16", "write int4 and leave quant.activations in 16 bits"},
+    {"quant.weights: w8a16", "write int8 and leave quant.activations in 16 bits"},
+    {"quant.weights: w8a8", "write int8, and quant.activations: int8"},
     {"quant.weights: gptq", "write int4 and leave quant.activations in 16 bits"},
     {"quant.kv: fp8_e4m3", "write fp8"},
     {"quant.kv: fp8_e5m2", "write fp8"},
@@ -92,8 +146,11 @@ constexpr OtherWord kOtherWords[] = {
 
 std::string_view advice_on_word(std::string_view said) {
   const auto* const found = std::ranges::find_if(kOtherWords, [said](const OtherWord& word) {
-    return said == word.said ||
-           (said.ends_with(word.said) && said[said.size() - word.said.size() - 1] == '.');
+    if (said == word.said) return true;
+    // A role has words of the main deployment below it, but none of the top.
+    const bool of_the_top = word.said.find('.') == std::string_view::npos;
+    return !of_the_top && said.ends_with(word.said) &&
+           said[said.size() - word.said.size() - 1] == '.';
   });
   return found == std::end(kOtherWords) ? std::string_view{} : found->advice;
 }

@@ -199,6 +199,16 @@ std::vector<Assignment> read_role(const Section& section, int presence, const No
   return fields;
 }
 
+// A map that says what a scalar may have meant: its first field has it where that is one of the field's names.
+std::string map_example(const Section& section, const Node& node) {
+  const std::string key = keys_under(&section).front();
+  const int leaf = engine::leaf_table().find_leaf(section.path + "." + key);
+  if (!node.is_scalar() || leaf < 0) return "{" + key + ": ...}";
+  const auto& names = engine::leaf_at(leaf).names;
+  const bool named = std::ranges::find(names, node.text) != names.end();
+  return "{" + key + ": " + (named ? node.text + ", ...}" : "...}");
+}
+
 }  // namespace
 
 std::vector<Assignment> read_section(const Section& section, const Node& node,
@@ -217,7 +227,7 @@ std::vector<Assignment> read_section(const Section& section, const Node& node,
         name + ": " + (node.is_scalar() ? "'" + node.text + "'" : std::string(name_of(node.kind))) +
             " is not a map of fields",
         in_library ? "write a name of '" + std::string(section.library) + "', or a map of fields"
-                   : "write it as in '" + name + ": {" + keys_under(&section).front() + ": ...}'");
+                   : "write it as in '" + name + ": " + map_example(section, node) + "'");
     return {};
   }
   std::vector<Assignment> fields = read_fields(node, {&section, name + "."}, reading);

@@ -72,16 +72,18 @@ engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
   if (reading_.mistakes.empty()) check_positions(expectations, parts_.root.size, reading_);
   if (reading_.mistakes.empty() && inert_ == InertAxes::refused) {
     reader.check_inert();
-    check_lost_fields(parts_, base_fields_, reading_);
+    if (!written_out_on_axes()) check_lost_fields(parts_, base_fields_, reading_);
     check_inert_roles(parts_, roles_in_base_, reading_);
   }
   if (!reading_.mistakes.empty()) return mistakes();
 
   std::vector<std::string> notes;
   if (inert_ == InertAxes::refused) {
-    notes = notes_on_idle_fields(parts_, base_fields_, roles_in_base_);
-    for (std::string& note : notes_on_idle_overrides(parts_, base_fields_, reader.places())) {
-      notes.push_back(std::move(note));
+    if (!written_out_on_axes()) {
+      notes = notes_on_idle_fields(parts_, base_fields_, roles_in_base_);
+      for (std::string& note : notes_on_idle_overrides(parts_, base_fields_, reader.places())) {
+        notes.push_back(std::move(note));
+      }
     }
     for (std::string& note : notes_on_followed_layouts(parts_, base_fields_, reader.places())) {
       notes.push_back(std::move(note));

@@ -135,7 +135,8 @@ SpaceNode SpaceReader::read_axes(const Node& list) {
   SpaceNode node;
   if (!list.is_sequence()) {
     if (!list.is_null()) {
-      reading_.mistake(list.where, "axes are " + std::string(name_of(list.kind)) + ", not a list",
+      reading_.mistake(list.where,
+                       "'axes' is a list, and this is " + std::string(name_of(list.kind)),
                        "start each axis with a dash, as in '- step.batch: [1, 2, 4]'");
     }
     return node;

@@ -39,6 +39,23 @@ std::vector<std::string> words_of(std::string_view name) {
   return words;
 }
 
+// Those that begin with a later word of it that has a digit: the 'h100' of 'nvidia-h100' tells more than its maker.
+std::vector<std::string> with_its_number(std::string_view written,
+                                         const std::vector<std::string>& candidates) {
+  constexpr std::size_t telling = 3;
+  const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  std::vector<std::string> found;
+  for (const std::string& word : words_of(written)) {
+    if (word.size() < telling || std::ranges::none_of(word, is_digit)) continue;
+    if (std::ranges::all_of(word, is_digit) || folded(written).starts_with(word)) continue;
+    for (const std::string& candidate : candidates) {
+      const std::string name = folded(candidate);
+      if (name == word || goes_on(name, word)) found.push_back(candidate);
+    }
+  }
+  return found;
+}
+
 // Letters that both begin with.
 std::size_t common_start(std::string_view a, std::string_view b) {
   std::size_t same = 0;
@@ -119,8 +136,9 @@ std::vector<std::string> likely(std::string_view written,
       !near.empty() && std::ranges::find(containing, near) == containing.end()) {
     return {std::move(near)};
   }
-  if (!containing.empty() || contained.empty()) return containing;
-  return {contained};
+  if (!containing.empty()) return containing;
+  if (!contained.empty()) return {contained};
+  return with_its_number(written, candidates);
 }
 
 std::string did_you_mean(const std::vector<std::string>& names) {

@@ -7,6 +7,7 @@
 
 #include "sweep/input/utf8.h"
 #include "sweep/language/load_spec.h"
+#include "sweep/language/other_words.h"
 #include "sweep/language/read_fields.h"
 #include "sweep/language/read_value.h"
 #include "sweep/language/suggest.h"
@@ -86,7 +87,8 @@ void SweepReader::unknown_key(const Node& key) {
     if (std::find(paths.begin(), paths.end(), key.text) != paths.end()) {
       return "'" + key.text + "' goes under 'base:' or, to be swept, under 'axes:'";
     }
-    return suggestion(key.text, kTopKeys, "known keys");
+    const std::string_view advice = advice_on_word(key.text);
+    return advice.empty() ? suggestion(key.text, kTopKeys, "known keys") : std::string(advice);
   });
 }
 
@@ -248,6 +250,14 @@ void SweepReader::check_whole() {
   }
 }
 
+// In run.yaml of a sweep over devices their names stand on the axis, and none in the base; nothing is looked up.
+bool SweepReader::written_out_on_axes() const {
+  const int name = engine::leaf_table().find_leaf("device.name");
+  return reading_.specs.empty() && std::ranges::any_of(parts_.axes, [name](const Axis& axis) {
+           return std::ranges::find(axis.edits, name, &Edit::leaf) != axis.edits.end();
+         });
+}
+
 // `model: {name: llama-3.1-8b}` gives a label to whatever the model is, which is hardly what is meant.
 void SweepReader::check_labels(const std::vector<Location>& places) {
   const engine::LeafTable& table = engine::leaf_table();
@@ -269,6 +279,7 @@ void SweepReader::check_labels(const std::vector<Location>& places) {
   };
   // A sweep that is written out states every field, and names nothing.
   const bool written_out =
+      written_out_on_axes() ||
       std::ranges::find(base_fields_, "device.name", &StatedField::path) != base_fields_.end();
   for (const StatedField& field : base_fields_) {
     const std::string label = written_out ? "" : text_at(field.path);

@@ -63,6 +63,7 @@ class SweepReader {
   bool states(std::string_view path) const;
   void check_compared();
   void check_whole();
+  bool written_out_on_axes() const;
   void check_labels(const std::vector<engine::Location>& places);
   void check_names(const std::string& name);
   InertAxes inert_;

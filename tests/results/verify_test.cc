@@ -105,6 +105,25 @@ TEST_F(VerifyTest, ASoundRunIsSound) {
   EXPECT_EQ(report->rows, rows);
 }
 
+// Readers of a folder take every file in it, so a copy among the parts doubles rows.
+TEST_F(VerifyTest, AFileAmongThePartsThatIsNoneIsNamedAndStays) {
+  const fs::path copy = run / "points" / "copy of part-1of2-000000.parquet";
+  fs::copy_file(run / "points" / "part-1of2-000000.parquet", copy);
+  std::ofstream(run / "points" / "_metadata") << "readers pass over it";
+  const auto report = verify_run(run);
+  EXPECT_FALSE(report->sound());
+  EXPECT_TRUE(report->damage.empty());
+  EXPECT_THAT(
+      report->foreign,
+      testing::ElementsAre("points/copy of part-1of2-000000.parquet is no part of the run; who "
+                           "reads the folder as a table reads it, too"));
+  EXPECT_FALSE(repair_run(run)->sound());
+  EXPECT_TRUE(fs::exists(copy));
+  EXPECT_EQ(verify_run(run)->done, 640u);
+  fs::remove(copy);
+  EXPECT_TRUE(verify_run(run)->sound());
+}
+
 TEST_F(VerifyTest, AnyFlippedBitIsFound) {
   for (const fs::path& file : files()) {
     for (std::uint64_t seed = 0; seed < 6; ++seed) {

@@ -59,6 +59,8 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(result.returncode, 2, arguments)
             self.assertIn(hint, result.stderr)
 
+    NOT_ONE = "base: {device: l4, model: llama-3.1-70b}\naxes:\n  - step.batch: [1, 2, 4]\n  - parallel.tp: [1, 3]\n"
+
     def test_points_that_do_not_work_are_counted_by_class_of_reason(self):
         spec = self.spec(self.NOT_ONE.replace("l4", "h100-sxm").replace("[1, 3]", "[1, 3, 8]"))
         checked = llmsweep("check", spec)

@@ -33,14 +33,17 @@ class DeviceNotes(unittest.TestCase):
 
     def test_a_device_that_does_not_say_how_many_multiprocessors_it_has_is_named(self):
         mine = "{name: mine, rent: 1 USD/h, memory_bandwidth: 1 TB/s, memory_capacity: 100 GB, peak: {bf16: 100 TFLOP/s}}"
-        told = "note: mine: a device of one multiprocessor"
+        told = "note: mine: no multiprocessors are stated, so kernels are rooflines"
         alone = self.spec(f"base: {{model: llama-3.1-8b, device: {mine}}}\n")
         self.assertIn(told, llmsweep("check", alone).stdout)
         self.assertIn(told, llmsweep("run", alone, "-o", self.home / "lone").stderr)
         beside = self.spec(f"base: {{model: llama-3.1-8b}}\naxes:\n  - device: [h100-sxm, {mine}]\n")
         self.assertIn(told, llmsweep("check", beside).stdout)
         stated = self.spec(f"base: {{model: llama-3.1-8b, device: {mine}}}\naxes:\n  - device.multiprocessors: [1, 100]\n")
-        self.assertNotIn("multiprocessor,", llmsweep("check", stated).stdout)
+        self.assertNotIn("multiprocessors are stated", llmsweep("check", stated).stdout)
+        # One is a number like any other.
+        one = self.spec(f"base: {{model: llama-3.1-8b, device: {mine[:-1]}, multiprocessors: 1}}}}\n")
+        self.assertNotIn("multiprocessors are stated", llmsweep("check", one).stdout)
 
 
 if __name__ == "__main__":

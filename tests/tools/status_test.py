@@ -48,6 +48,20 @@ class Status(unittest.TestCase):
         start = next(i for i, line in enumerate(lines) if line.startswith("shard"))
         return {line.split()[0]: line for line in lines[start + 1:] if "/" in line.split()[0]}
 
+    def test_a_part_that_is_gone_does_not_count_in_the_pace(self):
+        self.shard("1/1")
+        before = self.rows(llmsweep("status", self.run_folder).stdout)["1/1"]
+        os.remove(max((self.run_folder / "points").glob("*.parquet")))
+        after = self.rows(llmsweep("status", self.run_folder).stdout)["1/1"]
+        self.assertNotIn("e-", after)
+        self.assertNotIn("e+2", after + before)
+
+    def test_a_clock_that_is_ahead_makes_no_time_before_now(self):
+        self.shard("1/1")
+        for file in self.run_folder.rglob("*"):
+            os.utime(file, (time.time() + 3600, time.time() + 3600))
+        self.assertIn(" 0 us ago", self.rows(llmsweep("status", self.run_folder).stdout)["1/1"])
+
     def test_shards_that_nobody_works_on_are_named_with_the_command_that_goes_on(self):
         self.shard("1/3")
         status = llmsweep("status", self.run_folder)

@@ -135,17 +135,17 @@ std::vector<std::string> device_notes(const sweep::Space& space) {
                     sweep::listing(rentless, 5)));
   }
   auto lone =
-      devices_without(space, "device.multiprocessors", [](double count) { return count <= 1; });
+      devices_without(space, "device.multiprocessors", [](double count) { return count < 1; });
   // One large grid of multipliers is enough.
   const auto gridless =
       devices_without(space, "device.array.rows", [](double rows) { return rows <= 0; });
   std::erase_if(
       lone, [&](const auto& name) { return std::ranges::find(gridless, name) == gridless.end(); });
   if (!lone.empty()) {
-    notes.push_back(
-        fmt::format("{}: a device of one multiprocessor, which cannot keep a large memory busy; "
-                    "'device.multiprocessors: 100' states how many there are",
-                    sweep::listing(lone, 5)));
+    notes.push_back(fmt::format(
+        "{}: no multiprocessors are stated, so kernels are rooflines, which are lower "
+        "bounds of their times; 'device.multiprocessors: 100' states how many there are",
+        sweep::listing(lone, 5)));
   }
   return notes;
 }

@@ -214,12 +214,14 @@ void add_pareto(CLI::App& app, int& exit_code) {
   verb->footer(
       "  llmsweep pareto runs/first_sweep --min price_usd_per_mtok --min step_time_s --group-by "
       "device");
-  auto* least = verb->add_option("--min", asked->least, "a figure to have low; may be repeated")
+  auto* least = verb->add_option("--min", asked->least, "figures to have low")
                     ->allow_extra_args(false)
-                    ->type_name("METRIC");
-  auto* most = verb->add_option("--max", asked->most, "a figure to have high; may be repeated")
+                    ->delimiter(',')
+                    ->type_name("METRIC,...");
+  auto* most = verb->add_option("--max", asked->most, "figures to have high")
                    ->allow_extra_args(false)
-                   ->type_name("METRIC");
+                   ->delimiter(',')
+                   ->type_name("METRIC,...");
   add_rows_options(verb, asked);
   verb->callback([asked, least, most, &exit_code] {
     if (least->count() + most->count() == 0) {
@@ -247,7 +249,7 @@ void add_sensitivity(CLI::App& app, int& exit_code) {
       "best: the value that is best in most sets of such points, none where they are alike.\n"
       "sets: how many there are, 0 in a sample.\n"
       "  llmsweep sensitivity runs/first_sweep --of step_time_s");
-  verb->add_option("--of", asked->by, "the figure")->required()->type_name("METRIC");
+  verb->add_option("--of,--by", asked->by, "the figure")->required()->type_name("METRIC");
   verb->callback([asked, &exit_code] {
     exit_code = answer_question(
         *asked, [](const RunRows& rows, const Candidates& found, const Question& question) {

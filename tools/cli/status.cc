@@ -131,11 +131,14 @@ int finish_run(const FinishArguments& arguments) {
   for (const std::string& damage : report->damage) {
     print(stderr, "{}: error: {}\n", folder, damage);
   }
-  if (!report->sound()) {
+  for (const std::string& foreign : report->foreign) {
+    print(stderr, "{}: error: {}\n  hint: move it to another place\n", folder, foreign);
+  }
+  if (!report->damage.empty()) {
     print(stderr, "  hint: 'llmsweep verify {} --repair' drops it, and the next run computes it\n",
           folder);
-    return kFailure;
   }
+  if (!report->sound()) return kFailure;
   const auto status = run_status(folder);
   if (!status) {
     print(stderr, "{}", engine::to_text(status.mistakes()));

@@ -21,10 +21,13 @@ void print_report(const VerifyArguments& arguments, const results::VerifyReport&
   for (const std::string& damage : report.damage) {
     print(stderr, "{}: error: {}\n", arguments.folder, damage);
   }
+  for (const std::string& foreign : report.foreign) {
+    print(stderr, "{}: error: {}\n  hint: move it to another place\n", arguments.folder, foreign);
+  }
   print("{}: {}, {}, {} read; done and sound: {} of {}\n", arguments.folder,
         counted(report.parts, "part"), counted(report.rows, "row"), size_text(double(report.bytes)),
         grouped(report.done), counted(report.positions, "position"));
-  if (report.sound()) return;
+  if (report.damage.empty()) return;
   if (arguments.repair) {
     print("repaired: {} dropped; run the sweep again to compute them\n",
           counted(report.damaged, "part"));
@@ -45,7 +48,8 @@ int verify(const VerifyArguments& arguments) {
       return kMistake;
     }
     print_report(arguments, *report);
-    return report->sound() || arguments.repair ? kOk : kFailure;
+    const bool repaired = arguments.repair && report->foreign.empty();
+    return report->sound() || repaired ? kOk : kFailure;
   } catch (const results::Failure& failure) {
     print(stderr, "error: {}\n", failure.what());
     return kFailure;
@@ -62,7 +66,7 @@ void add_verify(CLI::App& app, int& exit_code) {
       "Changes\n"
       "nothing without --repair, and may be used while a run goes on. Exit code 0: sound, or "
       "repaired;\n"
-      "1: damaged.");
+      "1: damaged, or files of others among its parts.");
   verb->add_option("folder", arguments->folder, "run folder")->required()->type_name("DIR");
   verb->add_flag("--repair", arguments->repair,
                  "drop the parts that are damaged; the next run computes them again");

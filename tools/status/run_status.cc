@@ -17,12 +17,15 @@ namespace fs = std::filesystem;
 using results::PartRecord;
 using results::Shard;
 
-// When a file was last written, in seconds before now; large where it is gone.
+constexpr double kGone = std::numeric_limits<double>::max();
+
+// When a file was last written, in seconds before now; `kGone` where there is none. The clock of another machine may be ahead.
 double age_of(const fs::path& file) {
   std::error_code error;
   const auto written = fs::last_write_time(file, error);
-  if (error) return std::numeric_limits<double>::max();
-  return std::chrono::duration<double>(fs::file_time_type::clock::now() - written).count();
+  if (error) return kGone;
+  return std::max(std::chrono::duration<double>(fs::file_time_type::clock::now() - written).count(),
+                  0.0);
 }
 
 std::uint64_t positions_of(const PartRecord& part) {
@@ -34,7 +37,7 @@ std::uint64_t positions_of(const PartRecord& part) {
 // Parts have no times of their own; their files do. The first one shows when the clock starts, so what
 // it holds is not counted.
 void add_pace(const fs::path& run, const std::vector<PartRecord>& parts, ShardStatus& status) {
-  double first = 0, last = std::numeric_limits<double>::max();
+  double first = 0, last = kGone;
   std::uint64_t first_count = 0, all = 0;
   for (const PartRecord& part : parts) {
     status.rows += part.files[results::Table::points].rows;
@@ -42,6 +45,7 @@ void add_pace(const fs::path& run, const std::vector<PartRecord>& parts, ShardSt
     const std::string& name = part.files[results::Table::points].name;
     if (name.empty()) continue;
     const double age = age_of(run / name);
+    if (age == kGone) continue;
     all += count;
     if (age > first) {
       first = age;
@@ -50,7 +54,7 @@ void add_pace(const fs::path& run, const std::vector<PartRecord>& parts, ShardSt
     last = std::min(last, age);
   }
   status.parts = parts.size();
-  if (parts.empty()) return;
+  if (last == kGone) return;
   status.seconds_since = last;
   if (first > last) status.positions_per_s = double(all - first_count) / (first - last);
 }

@@ -111,8 +111,23 @@ TEST(ResolvedYaml, ShippedSweepsReadBack) {
     const auto spec = read_sweep(entry.path(), library);
     ASSERT_TRUE(spec.ok()) << engine::to_text(spec.mistakes());
     expect_same(*spec, 2000, Library({only_calibrations}));
+    // Nor do the names that it carries as labels stand in its way where the library is there, too.
+    const auto beside = read_sweep_text(resolved_yaml(*spec), "run.yaml", library);
+    ASSERT_TRUE(beside.ok()) << entry.path() << engine::to_text(beside.mistakes());
+    EXPECT_EQ(beside->digest, spec->digest);
+    EXPECT_EQ(beside->notes, std::vector<std::string>()) << entry.path();
   }
   fs::remove_all(only_calibrations);
+}
+
+// With an axis over devices, no name of a device stands under the base.
+TEST(ResolvedYaml, LabelsOfASweepThatWasWrittenOutAreNoMistakes) {
+  const SweepSpec spec =
+      toy_sweep("base: {model: tiny}\naxes: [device: [toy, toy-wide], {step.batch: [1, 2]}]\n");
+  const auto again =
+      read_sweep_text(resolved_yaml(spec), "run.yaml", toy_library(), InertAxes::refused);
+  ASSERT_TRUE(again.ok()) << engine::to_text(again.mistakes());
+  EXPECT_EQ(again->digest, spec.digest);
 }
 
 TEST(ResolvedYaml, OtherCalibrationsAreRefused) {

@@ -40,6 +40,14 @@ TEST(Suggest, FindsTheNameInsideALongerOne) {
             std::vector<std::string>{"llama-3.1-70b"});
 }
 
+// A maker's name before it tells less than the number of the part.
+TEST(Suggest, FindsTheNumberOfAPart) {
+  const std::vector<std::string> names{"a100-80gb-sxm", "h100-pcie", "h100-sxm", "h1000"};
+  EXPECT_EQ(likely("nvidia-h100", names), (std::vector<std::string>{"h100-pcie", "h100-sxm"}));
+  EXPECT_EQ(likely("NVIDIA A100 40GB", names), (std::vector<std::string>{"a100-80gb-sxm"}));
+  EXPECT_TRUE(likely("nvidia-gpu", names).empty());
+}
+
 TEST(Suggest, LongQuestionsAreCut) {
   EXPECT_EQ(did_you_mean({"a", "b", "c", "d", "e", "f", "g"}),
             "did you mean 'a', 'b', 'c', 'd', 'e' or one of 2 more?");
