@@ -91,11 +91,10 @@ struct Device {
           "streaming multiprocessors, compute units or cores; unknown: kernels are bounds "
           "(roofline), since how work spreads over them cannot be told",
           non_negative_or("unknown").faster());
-    visit(
-        "clock", self.clock,
-        "clock the device runs at; peaks and L2 bandwidth scale with it, and in served steps what "
-        "the processor draws above idle_power",
-        positive.faster());
+    visit("clock", self.clock,
+          "clock the device runs at; peaks and L2 bandwidth scale with it, and what the processor "
+          "draws above idle_power with its square, as far as power_limit allows",
+          positive.faster());
     visit("rated_multiprocessors", self.rated_multiprocessors,
           "multiprocessors the peaks were stated for; 0: those of the device's file or, where that "
           "states none, "

@@ -113,32 +113,41 @@ double clock_slowdown(const ClockedWork& work, const Device& device) {
 Joules at_clock(double scale, Joules by_processor, Seconds time, const Device& device) {
   if (scale == 1) return by_processor;
   const Joules at_rest = std::min(device.idle_power, device.busy_power) * time;
-  return at_rest + (by_processor - at_rest) * scale;
+  return at_rest + (by_processor - at_rest) * (scale * scale);
+}
+
+Seconds rated_on_chip_time(Bytes bytes, const Device& device) {
+  return bytes / std::max(device.memory_bandwidth, device.l2_bandwidth);
 }
 
 Seconds on_chip_time(Bytes bytes, const Device& device) { return bytes / cache_rate(device); }
 
 namespace {
 
-// A kernel's work, as the limit sees it.
+// A kernel's work at the clock that powers are stated for, as the limit sees it.
 struct LimitedWork {
   Seconds arithmetic, on_chip;
   Joules by_products;  // on top of what busy multiprocessors draw
   Joules memory;
 };
 
+// How long work takes that draws `power`: at 1/s of the clock s times `longest`, and 1/s of the energy `for_work`. A quadratic equation
+// in the time.
+Seconds time_drawing(Watts power, Joules memory, Joules for_work, Seconds longest) {
+  const double m = memory.value;
+  const double square = m * m + 4 * (for_work * power).value * longest.value;
+  return Joules{m + std::sqrt(square)} / (power * 2);
+}
+
 // The least time in which a board whose limit is above what it draws at rest does such work. Its clock may fall for free while it
-// waits for memory, as long as the cache still delivers what memory does; then everything takes longer. At 1/s of the clock, s times
-// `longest`, it draws 1/s of the energy for work: a quadratic equation in the time.
+// waits for memory, as long as the cache still delivers what memory does; then everything takes longer.
 Seconds least_time_within_limit(const LimitedWork& work, Watts busy, const Device& device) {
   const Watts at_rest = std::min(device.idle_power, busy);
   const Watts above_rest = device.power_limit - at_rest;
   if (above_rest.value <= 0) return Seconds{0};
   const Seconds longest = std::max(work.arithmetic, work.on_chip);
-  const Joules for_work = (busy - at_rest) * longest + work.by_products;
-  const double m = work.memory.value;
-  const double square = m * m + 4 * (for_work * above_rest).value * longest.value;
-  return Joules{m + std::sqrt(square)} / (above_rest * 2);
+  return time_drawing(above_rest, work.memory, (busy - at_rest) * longest + work.by_products,
+                      longest);
 }
 
 }  // namespace
@@ -146,37 +155,41 @@ Seconds least_time_within_limit(const LimitedWork& work, Watts busy, const Devic
 // Over the limit a kernel runs at the clock at which it draws just that: the law of a pass, for one kernel. Its time grows with
 // each part of the work, so more bandwidth, peak or power never slows a kernel down. What any busy multiprocessor draws counts
 // against the limit while arithmetic runs: waiting for memory, it may clock down for free, down to the clock at which the cache gives
-// no more than memory (least_time_within_limit). Below the limit it does not, and draws that as long as it runs. Only what is
-// reported follows from the present clock: the limit goes by the stated powers, so that no higher clock is slower.
-Joules sustain(KernelTime& kernel, const Op& op, const Device& device) {
+// no more than memory (least_time_within_limit). Below the limit it does not, and draws that as long as it runs. The limit picks a clock
+// by itself, so what it leaves follows from the kernel at the clock that powers are stated for, whatever clock the device is set to:
+// neither is a higher one slower, nor does it help.
+Joules sustain(KernelTime& kernel, const Op& op, const Device& device, const KernelTime* at_rated) {
   if (!states_power(device)) return {};
   const FlopsPerSecond peak = matrix_peak_of(op, device);
-  const Seconds traffic = std::min(kernel.bytes / device.memory_bandwidth, kernel.time);
-  const Seconds arithmetic = std::min(kernel.compute, kernel.time);
-  const Joules by_products =
-      peak.value > 0 ? device.tensor_power * (kernel.flops / peak) : Joules{0};
-  Joules by_arithmetic = device.busy_power * arithmetic + by_products;
-  if (peak.value > 0) by_arithmetic = kAtFullClock * by_arithmetic;
-  const Joules by_traffic = device.memory_power * traffic;
+  const double scale = device.on_chip_scale();
+  const double hungrier = peak.value > 0 ? kAtFullClock : 1;
+  const Joules by_traffic =
+      device.memory_power * std::min(kernel.bytes / device.memory_bandwidth, kernel.time);
   const Watts busy = drawn_while_it_runs(op, device);
-  const LimitedWork whole{.arithmetic = arithmetic,
-                          .on_chip = std::min(on_chip_time(kernel.bytes, device), kernel.time),
-                          .by_products = by_products,
-                          .memory = by_traffic};
+  const KernelTime& rated = at_rated != nullptr ? *at_rated : kernel;
+  const LimitedWork whole{
+      .arithmetic = std::min(rated.compute, rated.time),
+      .on_chip = std::min(rated_on_chip_time(rated.bytes, device), rated.time),
+      .by_products =
+          peak.value > 0 ? device.tensor_power * (rated.flops / peak * scale) : Joules{0},
+      .memory = device.memory_power * std::min(rated.bytes / device.memory_bandwidth, rated.time)};
   const auto limited_to = [&](const LimitedWork& work) {
     Seconds fitted;
-    if (peak.value > 0) {
-      fitted = arithmetic *
-               quadratic_slowdown(arithmetic, {}, work.memory, by_arithmetic, device.power_limit);
+    if (peak.value > 0 && work.arithmetic.value > 0) {
+      const Joules for_arithmetic =
+          (device.busy_power * work.arithmetic + work.by_products) * hungrier;
+      fitted = time_drawing(device.power_limit, work.memory, for_arithmetic, work.arithmetic);
     }
-    return std::max(work.arithmetic.value > 0 ? fitted : Seconds{0},
-                    least_time_within_limit(work, busy, device));
+    return std::max(fitted, least_time_within_limit(work, busy, device));
   };
   const Seconds limited = limited_to(whole);
   if (limited <= kernel.time) {
+    const Seconds arithmetic = std::min(kernel.compute, kernel.time);
+    const Joules by_products =
+        peak.value > 0 ? device.tensor_power * (kernel.flops / peak) : Joules{0};
+    const Joules by_arithmetic = (device.busy_power * arithmetic + by_products) * hungrier;
     const Joules waiting = busy * (kernel.time - arithmetic);
-    const Joules drawn =
-        at_clock(device.on_chip_scale(), by_arithmetic + waiting, kernel.time, device);
+    const Joules drawn = at_clock(scale, by_arithmetic + waiting, kernel.time, device);
     return std::min(drawn + by_traffic, device.power_limit * kernel.time);
   }
   // Without one kind of work its energy is saved, too; parts that draw nothing save nothing any more.

@@ -8,8 +8,10 @@ namespace engine {
 
 // Makes of a kernel in a short burst, which may exceed the limit and which is what tables measure, one in a machine that
 // is never idle, and returns what the device draws meanwhile. The kernel stays as it is, and the energy is zero, where
-// the device does not say what it draws. In place: this is the innermost loop.
-Joules sustain(KernelTime& kernel, const Op& op, const Device& device);
+// the device does not say what it draws. In place: this is the innermost loop. `at_rated`: the same kernel at the clock that powers
+// are stated for; nullptr: the device is set to that.
+Joules sustain(KernelTime& kernel, const Op& op, const Device& device,
+               const KernelTime* at_rated = nullptr);
 
 // A kernel among others that run at one clock: the part of its time that grows as the clock falls, and what it draws at the
 // full clock, its multiprocessors being busy as long as it runs. Zero where the device does not say what it draws.
@@ -24,6 +26,8 @@ Joules drawn_by_memory(Bytes bytes, const Device& device);
 
 // What traffic takes at least at the present clock, which the cache has: memory has a clock of its own.
 Seconds on_chip_time(Bytes bytes, const Device& device);
+// The same at the clock that peaks and powers are stated for.
+Seconds rated_on_chip_time(Bytes bytes, const Device& device);
 
 // Peak of the matrix units in the format that an op computes in; 0: it does not use them.
 FlopsPerSecond matrix_peak_of(const Op& op, const Device& device);
@@ -50,7 +54,7 @@ inline bool states_power(const Device& device) {
 // Drawn while the device waits for its host or for other devices; zero where it does not say what its kernels draw.
 Watts power_at_rest(const Device& device);
 
-// A device's file states powers for the clock of its peaks. Set to `scale` times that one, its processor draws in proportion to it, above
+// A device's file states powers for the clock of its peaks. Set to `scale` times that one, its processor draws by the square of it, above
 // what the board draws at rest.
 Joules at_clock(double scale, Joules by_processor, Seconds time, const Device& device);
 

@@ -51,7 +51,7 @@ Device at_clock(const Device& device, double share, double power_exponent) {
   slower.clock = device.clock * share;
   // Less what follows the clock anyway (kernels/power.cc).
   const double followed = slower.on_chip_scale() / device.on_chip_scale();
-  const double drawn = std::pow(share, power_exponent) / followed;
+  const double drawn = std::pow(share, power_exponent) / (followed * followed);
   // What a board draws at rest is in it and stays.
   const Watts at_rest = std::min(device.idle_power, device.busy_power);
   slower.busy_power = at_rest + (device.busy_power - at_rest) * drawn;

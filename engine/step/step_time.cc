@@ -63,6 +63,18 @@ void hide_floor(Seconds least, const Device& device, KernelRow& row) {
   draw_beside(work.hidden, device, work.energy);
 }
 
+// What a kernel draws, which takes longer where that is more than the board may.
+Joules drawn_by(const PlannedOp& planned, const StepContext& context, KernelTime& time) {
+  const Device& device = context.device;
+  if (!states_power(device) || device.on_chip_scale() == 1) {
+    return sustain(time, planned.op, device);
+  }
+  Device rated = device;
+  rated.clock = device.rated_clock;
+  const KernelTime at_rated = kernel_time(planned.family, planned.op, rated, context.calibration);
+  return sustain(time, planned.op, device, &at_rated);
+}
+
 // All calls of an op, on its own.
 KernelRow op_row(const PlannedOp& planned, const StepContext& context) {
   const Device& device = context.device;
@@ -82,7 +94,7 @@ KernelRow op_row(const PlannedOp& planned, const StepContext& context) {
     if (planned.hides_floor) hide_floor(time.least, device, row);
     return row;
   }
-  const Joules energy = sustain(time, planned.op, device);
+  const Joules energy = drawn_by(planned, context, time);
   KernelRow row = kernel_row(time, energy, device, planned.calls);
   if (planned.hides_floor) hide_floor(time.least, device, row);
   return row;

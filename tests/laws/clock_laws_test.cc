@@ -8,6 +8,8 @@
 #include "engine/evaluate.h"
 #include "engine/step/clock_levels.h"
 #include "engine/step/step_table.h"
+#include "tests/support/calibrations.h"
+#include "tests/support/shipped.h"
 #include "tests/support/toys.h"
 
 namespace engine {
@@ -46,7 +48,7 @@ Metrics figures(const Scenario& scenario) {
 
 // A processor that is set to a lower clock than the one its powers are stated for draws less while it waits for memory, and never
 // more for the same work than at a higher clock and what rests draw meanwhile.
-TEST(SetClock, DrawsInProportion) {
+TEST(SetClock, LowerOnesDrawLess) {
   Scenario scenario = toys::scenario();
   scenario.task = Task::serve;
   scenario.device = powered();
@@ -66,6 +68,26 @@ TEST(SetClock, DrawsInProportion) {
     before = at.energy.value;
     power_before = power;
   }
+}
+
+// An H200 under 200 W runs at less than half of its clock where it computes: setting it to 0.6 of that, or to 1.2, changes nothing there,
+// and under 700 W a clock of half leaves prompts as they are without a limit.
+TEST(SetClock, UnderATightLimitItIsTheLimitThatCounts) {
+  Scenario scenario = toys::shipped("models", "llama-3.1-8b");
+  scenario.device = toys::shipped("devices", "h200-sxm").device;
+  scenario.task = Task::step;
+  scenario.step = {.phase = StepPhase::prefill, .batch = 8, .prompt = 1000};
+  const auto time = [&](double clock, double watts) {
+    Scenario set = scenario;
+    set.device.clock = scenario.device.clock * clock;
+    set.device.power_limit = Watts{watts};
+    const Outcome outcome = evaluate(set, toys::transfer_resources());
+    EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+    return outcome.metrics.step_time.value;
+  };
+  EXPECT_NEAR(time(0.6, 200) / time(1, 200), 1, 0.01);
+  EXPECT_NEAR(time(1.2, 200) / time(1, 200), 1, 0.01);
+  EXPECT_NEAR(time(0.5, 700), time(0.5, 1e5), 1e-9 * time(0.5, 1e5));
 }
 
 TEST(ClockBySlo, DrawsNoMoreAndKeepsALimitWithRoomForPrompts) {
@@ -205,6 +227,23 @@ TEST(ClockBySlo, AStepMayTakeTheTimeOfAllTokensThatItMakes) {
   const double before = figures(classes).clock_mean;
   classes.load.classes.low = {.share = 0.5, .acceptance = "0"};
   EXPECT_GT(figures(classes).clock_mean, before);
+}
+
+// Where the power limit leaves less than the clocks there are to choose from, none of them is slower than another, nor draws more.
+TEST(ClockBySlo, NoClockIsSlowerThanTheOneThatTheLimitLeaves) {
+  Scenario scenario = clocked(ClockMode::slo, 10);
+  scenario.device.peak.bf16 = FlopsPerSecond{2e11};
+  scenario.device.rated_clock = scenario.device.clock;
+  scenario.device.power_limit = Watts{125};
+  scenario.load.arrivals = ArrivalKind::closed;
+  scenario.load.clients = 4;
+  scenario.serving.clock.lowest = 0.8;
+  const Metrics slo = figures(scenario);
+  scenario.serving.clock.mode = ClockMode::full;
+  const Metrics full = figures(scenario);
+  EXPECT_LT(slo.clock_mean, 0.9);
+  EXPECT_NEAR(slo.tpot / full.tpot, 1, 1e-6);
+  EXPECT_NEAR(slo.energy / full.energy, 1, 1e-6);
 }
 
 // A draft on the same devices has their clock: its steps take as long as on a device that is set to it.

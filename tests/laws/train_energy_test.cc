@@ -79,7 +79,7 @@ TEST(TrainEnergy, FollowsTheClockAsServedStepsDo) {
            update.time;
   };
   EXPECT_NEAR(drawn(scenario).value, device.busy_power.value, 1e-6 * device.busy_power.value);
-  EXPECT_NEAR((drawn(slower) - device.idle_power) / (drawn(scenario) - device.idle_power), 0.7,
+  EXPECT_NEAR((drawn(slower) - device.idle_power) / (drawn(scenario) - device.idle_power), 0.49,
               1e-6);
   EXPECT_LT(drawn_by_one(outcome_of(slower).metrics).value,
             0.8 * drawn_by_one(outcome_of(scenario).metrics).value);

@@ -57,6 +57,36 @@ TEST(Power, AQuarterOfTheLimitIsHalfOfTheClock) {
   }
 }
 
+// A millisecond of arithmetic. The limit leaves it half of the clock: whoever sets the device to more gets no more, and to less that.
+// Without a limit it draws by the square of its clock above its rest.
+TEST(Power, TheLimitPicksAClockWhateverTheDeviceIsSetTo) {
+  Device device = limited();
+  device.idle_power = Watts{40};
+  device.rated_clock = device.clock;
+  KernelTime rated;
+  rated.time = rated.compute = Seconds{1e-3};
+  rated.flops = Flops{1e12};
+  const auto at = [&](double clock, double watts) {
+    Device set = device;
+    set.clock = device.clock * clock;
+    set.power_limit = Watts{watts};
+    KernelTime kernel = rated;
+    kernel.time = kernel.compute = rated.time / clock;
+    const Joules drawn = sustain(kernel, kLarge, set, &rated);
+    return std::pair{kernel.time.value, (drawn / kernel.time).value};
+  };
+  const double full = 1.2 * (300 + 300), quarter = full / 4;
+  for (const double clock : {2.0, 1.5, 1.0, 0.75, 0.5}) {
+    EXPECT_NEAR(at(clock, quarter).first, 2e-3, 1e-12) << clock;
+    EXPECT_NEAR(at(clock, quarter).second, quarter, 1e-9) << clock;
+  }
+  EXPECT_NEAR(at(0.25, quarter).first, 4e-3, 1e-12);
+  for (const double clock : {2.0, 1.0, 0.5, 0.25}) {
+    EXPECT_NEAR(at(clock, 10000).first, 1e-3 / clock, 1e-12) << clock;
+    EXPECT_NEAR(at(clock, 10000).second, 40 + (full - 40) * clock * clock, 1e-9) << clock;
+  }
+}
+
 TEST(Power, WhatWaitsForMemoryIsNotSlower) {
   const KernelTime burst = time_of(kNarrow, limited());
   ASSERT_EQ(burst.bound(), Bound::memory);
