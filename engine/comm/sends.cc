@@ -47,7 +47,9 @@ Sends sends_over(const SendWay& way, const Device& device, const Calibration* ca
   // Near the crossing of two protocols a fit may gain more on the way than the link has.
   const Seconds added = std::max(twice.transfer - once.transfer + (twice.latency - once.latency),
                                  Bytes{kLong} / way.link.bandwidth);
-  return {.line = {.start = once.latency + (once.transfer - added),
+  // Where the way is long, a fit of short ones may have messages there before they have crossed it.
+  const Seconds start = std::max(once.latency + (once.transfer - added), way.link.latency);
+  return {.line = {.start = start,
                    .seconds_per_byte = added.value / kLong},
           .tier = twice.tier,
           .low = twice.low,

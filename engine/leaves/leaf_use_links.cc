@@ -52,6 +52,12 @@ std::vector<LeafUse> link_uses() {
            {"task", "device", "cluster", "parallel", "serving.replicas", "prefill",
             "transfer.link"},
            [](const Scenario& scenario, const Deployment&) { return leaves_a_node(scenario); })}},
+      {"transfer.oversubscription",
+       "KV caches leave a node or take transfer.link (the two deployments do not share a node)",
+       {follows(
+           {"task", "device", "cluster", "parallel", "serving.replicas", "prefill",
+            "transfer.link"},
+           [](const Scenario& scenario, const Deployment&) { return takes_a_fabric(scenario); })}},
       {"transfer.link.latency",
        "transfer.link has a bandwidth (else KV caches take the links of the deployments)",
        {above("transfer.link.bandwidth", 0)}},

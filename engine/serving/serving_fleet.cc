@@ -306,6 +306,7 @@ void ServingSim::send(const Sequence& sequence, Sent sent, RequestSource& source
     passed_on_.target = sequence.to_read();
     passed_on_.to_replica = passed_on_.to_slot = -1;
     passed_on_.received = passed_on_.read = -1;
+    passed_on_.goes_on = false;  // what it had was lost: it comes as for the first time
     passed_on_.joined = now_;
     expect(target, passed_on_, -1, -1);
     return;

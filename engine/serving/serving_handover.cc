@@ -157,6 +157,7 @@ void ServingSim::load_from_below(std::size_t index) {
 
 void ServingSim::take_delivery() {
   const Transfers::Arrived done = transfers_.take();
+  if (done.shipment.to == kStillCrossing) return;
   if (done.shipment.to == kToEncoders) return start_encoders();
   if (done.shipment.from == kFromBelow) {
     const Sequence& sequence = replicas_[done.shipment.to].sequence(done.shipment.slot);

@@ -92,6 +92,10 @@ bool leaves_a_node(const Scenario& scenario) {
                        {scenario.device, to, devices(scenario)});
 }
 
+bool takes_a_fabric(const Scenario& scenario) {
+  return scenario.transfer.link.bandwidth.value > 0 || leaves_a_node(scenario);
+}
+
 std::optional<Refusal> handover_problem(const Deployment& from, const Deployment& to) {
   ModelSpec renamed = from.model;
   renamed.name = to.model.name;
@@ -174,7 +178,9 @@ std::optional<Refusal> carry_of(const HandoverWay& way, Handover& handover) {
 Seconds exposed_carry(const Carry& carry, const Carried& carried, Seconds reading) {
   const Carry::Load load = carry.of(carried.tokens);
   const double alone = carried.sequences * std::max(load.sent, load.received);
-  const double left = std::max(alone * carry.last_share, alone - reading.value);
+  // The first layer is there when its share of the prompt has been read.
+  const double ahead = reading.value * (1 - carry.last_share);
+  const double left = std::max(alone * carry.last_share, alone - ahead);
   return Seconds{carry.latency + (carry.last_share < 1 ? left : alone)};
 }
 

@@ -17,6 +17,9 @@ std::optional<Refusal> handover_problem(const Deployment& from, const Deployment
 // Whether KV takes the adapters of a node: no link is stated, and no one node holds both deployments.
 bool leaves_a_node(const Scenario& scenario);
 
+// Whether KV takes the fabric between the deployments: the adapters of a node, or a link that is stated.
+bool takes_a_fabric(const Scenario& scenario);
+
 // Deployments that stand in the main one's cluster, whose links these are, must fit into it together.
 std::optional<Refusal> shared_cluster_problem(const Scenario& scenario, const Fabric& fabric);
 

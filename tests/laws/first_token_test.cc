@@ -126,6 +126,19 @@ TEST(FirstToken, MadeAnewIsNeverThereBeforeAStepOfItsOwn) {
   }
 }
 
+// Prompts that are read where they are answered have one first token, however short they are.
+TEST(FirstToken, OfPromptsThatStayIsMadeOnce) {
+  for (const std::int64_t prompt : {1, 2, 40}) {
+    Scenario scenario = served(FirstToken::decode);
+    scenario.load.lengths = {.distribution = LengthKind::lognormal, .prompt = prompt, .output = 3};
+    scenario.load.clients = 4;
+    scenario.transfer.local_prompt = 1 << 20;
+    const Outcome comes = sound(scenario);
+    scenario.transfer.first_token = FirstToken::remade;
+    expect_same_figures(comes, sound(scenario), 0);
+  }
+}
+
 // vLLM reads the last token of a prompt again of which all KV came (Scheduler._update_waiting_for_remote_kv); SGLang and TensorRT-LLM
 // hand the reader's token over.
 TEST(FirstToken, TheEngineSaysWhoMakesIt) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/comm/collective_time.h"
+#include "engine/comm/sends.h"
 #include "engine/kernels/copy.h"
 #include "tests/support/calibrations.h"
 #include "tests/support/shipped.h"
@@ -145,6 +146,24 @@ TEST(LinkLatency, ACopyIsNotThereBeforeItHasCrossedItsLink) {
         const Copy one{.bytes = 1, .path = path};
         EXPECT_GE(copy_time(one, device, &toys::transfer()).total().value, latency * (1 - 1e-12))
             << name;
+      }
+    }
+  }
+}
+
+// Nor is what is sent, however long the way is that fits of short ones are applied to.
+TEST(LinkLatency, NothingThatIsSentIsThereBeforeItHasCrossedItsLink) {
+  for (const char* name : kDevices) {
+    const Device device = toys::shipped("devices", name).device;
+    for (const Reach reach : {Reach::inside_node, Reach::between_nodes}) {
+      double before = 0;
+      for (const double latency : {1e-6, 1e-5, 1e-3, 10e-3, 50e-3, 0.2, 1.0}) {
+        LinkRates link = fabric_of(Cluster{}, device).scale_up;
+        link.latency = Seconds{latency};
+        const double start = sends_over({link, reach}, device, &toys::transfer()).line.start.value;
+        EXPECT_GE(start, std::max(latency, before)) << name << " " << latency;
+        EXPECT_LE(start, latency + 1e-3) << name << " " << latency;
+        before = start;
       }
     }
   }

@@ -89,6 +89,28 @@ TEST(PreemptedToHost, ComesBackBeforeNewRequests) {
   }
 }
 
+// A failure loses what waited in the host's memory as well. Whoever begins anew then, and has its first token made anew, has no other one:
+// what its reader made is dropped, as of all others.
+TEST(PreemptedToHost, IsLostWithItsReplica) {
+  Scenario scenario = crowded();
+  scenario.serving.preempted_to_host = true;
+  scenario.serving.replicas = 2;
+  scenario.transfer.first_token = FirstToken::remade;
+  scenario.load.requests = 1000;
+  scenario.serving.failures = {.mean_time_to_failure = Seconds{3},
+                               .mean_time_to_repair = Seconds{0.5},
+                               .attempts = 100,
+                               .answers = AfterFailure::restart};
+  const Outcome outcome = sound(scenario);
+  std::int64_t both = 0;
+  for (const RequestRow& row : outcome.requests) {
+    both += row.attempts > 1 && row.preemptions > 0;
+    EXPECT_GT(row.first_token, row.received) << row.number;
+    EXPECT_EQ(row.output_tokens, 400) << row.number;
+  }
+  EXPECT_GT(both, 20);
+}
+
 // Where nobody is preempted, and where nothing is handed over, it changes nothing.
 TEST(PreemptedToHost, CountsWhereSomebodyIsPreempted) {
   Scenario roomy = crowded();

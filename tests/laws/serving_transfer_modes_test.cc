@@ -321,6 +321,35 @@ TEST(Rails, CarryInProportionToTheirNumber) {
   expect_same_figures(way(2), way(0), 0);
 }
 
+// What stays inside a node takes no fabric, and a fabric that carries less than its adapters is one where they are used.
+TEST(Oversubscription, IsOfAFabricThatIsTaken) {
+  const auto served = [](std::int64_t devices, double oversubscription) {
+    Scenario scenario = two_pools(devices);
+    scenario.transfer.oversubscription = oversubscription;
+    return sound(scenario);
+  };
+  expect_same_figures(served(1, 1), served(1, 64), 0);
+  EXPECT_GT(served(2, 64).metrics.transfer, served(2, 1).metrics.transfer * 8);
+}
+
+// A long way makes every KV cache later by its latency, and keeps none of the others waiting.
+TEST(LongWays, DelayEachKvCacheAndNothingElse) {
+  const auto transfer = [](double latency) {
+    Scenario scenario = two_pools(2);
+    scenario.transfer.link = {.topology = Topology::fabric,
+                              .bandwidth = BytesPerSecond{1.5e9},
+                              .latency = Seconds{latency},
+                              .devices = 1024};
+    scenario.load.requests = 2000;
+    return sound(scenario).metrics.transfer.value;
+  };
+  const double none = transfer(0);
+  EXPECT_GT(none, 0.02);
+  for (const double latency : {0.05, 0.5, 5.0}) {
+    EXPECT_NEAR(transfer(latency) - none, latency, 0.1 * none) << latency;
+  }
+}
+
 Scenario contended(Scenario scenario) {
   scenario.transfer.contention = TransferContention::collectives;
   return scenario;

@@ -38,7 +38,9 @@ double Transfers::share_ahead(double now, const Shipment& shipment) {
     if (end->flows.empty()) end->idle_until = now;
   }
   const double reading_since = whole_moment(shipment.reading_since, reading_since_);
-  const double begin = std::max({reading_since, from.idle_from, to.idle_from});
+  // The first layer is there when its share of the prompt has been read.
+  const double first = reading_since + shipment.last_share * (now - reading_since);
+  const double begin = std::max({first, from.idle_from, to.idle_from});
   const double window = std::min(from.idle_until, to.idle_until) - begin;
   // A prompt that began to be read when an end was busy again cannot use the idle time before.
   if (window <= kSameMoment) return 0;
@@ -107,7 +109,7 @@ void Transfers::set_rate(double now, std::int32_t slot, double rate) {
   flow.since = now;
   flow.rate = rate;
   ++flow.version;
-  due_.push_back({now + flow.left / rate + flow.shipment.latency, flow.order, slot, flow.version});
+  due_.push_back({now + flow.left / rate, flow.order, slot, flow.version});
 }
 
 // What was added behind the first `settled` joins the heap. Where flows share a link, one that comes or goes changes the
@@ -189,24 +191,42 @@ Transfers::Arrived Transfers::take() {
   const double now = due_.front().end;
   const std::int32_t slot = first_of_this_moment();
   const Flow& flow = flows_[std::size_t(slot)];
+  if (!flow.crosses && flow.shipment.latency > kSameMoment) {
+    cross(now, slot);
+    return {.shipment = {.to = kStillCrossing}, .started = 0};
+  }
   const Arrived arrived{flow.shipment, flow.started};
   end(now, slot);
   return arrived;
+}
+
+void Transfers::leave_ways(double now, std::int32_t slot) {
+  const Shipment shipment = flows_[std::size_t(slot)].shipment;
+  leave(now, shipment.from, slot);
+  leave(now, shipment.to, slot);
+  if (shipment.fabric > 0) {
+    std::erase(in_fabric_, slot);
+    share_fabric(now);
+  }
+}
+
+// Its last byte has left, and is there when it has crossed the link.
+void Transfers::cross(double time, std::int32_t slot) {
+  const double now = same_moment(time, moment_);
+  Flow& flow = flows_[std::size_t(slot)];
+  flow.crosses = true;
+  ++flow.version;
+  due_.push_back({time + flow.shipment.latency, flow.order, slot, flow.version});
+  std::ranges::push_heap(due_, std::greater<>{});
+  leave_ways(now, slot);
+  drop_outdated();
 }
 
 void Transfers::end(double time, std::int32_t slot) {
   const double now = same_moment(time, moment_);
   Flow& flow = flows_[std::size_t(slot)];
   ++flow.version;
-  const Shipment shipment = flow.shipment;
-  if (shipment.from != kFromBelow) {
-    leave(now, shipment.from, slot);
-    leave(now, shipment.to, slot);
-    if (shipment.fabric > 0) {
-      std::erase(in_fabric_, slot);
-      share_fabric(now);
-    }
-  }
+  if (flow.shipment.from != kFromBelow && !flow.crosses) leave_ways(now, slot);
   unused_.push_back(slot);
   drop_outdated();
 }

@@ -14,6 +14,8 @@ namespace engine {
 
 // Special ends of a shipment: it comes from a tier below its own replica; it tells that an encoder of images is free.
 constexpr std::size_t kFromBelow = std::size_t(-1), kToEncoders = std::size_t(-1);
+// No shipment has arrived: the last byte of one has left its adapters, and crosses the link.
+constexpr std::size_t kStillCrossing = std::size_t(-2);
 
 // One sequence's KV.
 struct Shipment {
@@ -30,17 +32,18 @@ struct Shipment {
 // than it can, and the start or end of a shipment concerns only those at its two ends. What a shipment leaves unused at one end is
 // not given to the others there. So these times are never below those of max-min fair rates, and equal to them where all shipments
 // are limited at the same end (`transfers_test.cc`). An oversubscribed fabric is one more thing that shipments share; those that
-// their adapters hold back leave the rest of it to the others.
+// their adapters hold back leave the rest of it to the others. While a shipment's last byte crosses the link (its latency), the adapters
+// and the fabric carry others.
 class Transfers {
  public:
   void reset(std::size_t replicas);
-  // When the next shipment arrives; infinity where none is under way.
+  // When the next shipment arrives, or has left its adapters, which others then have; infinity where none is under way.
   double next() const { return due_.empty() ? kNone : due_.front().end; }
   // Returns how many shipments were looked at.
   std::size_t start(double time, const Shipment& shipment);
   // Starts a load from a tier below a replica. It shares nothing here, so its end is known.
   void start_from_below(double end, std::size_t to, std::int32_t slot);
-  // Takes the next shipment, which arrives now.
+  // Takes the next shipment, which arrives now, or ends the time for which it holds its adapters (`to` is then kStillCrossing).
   struct Arrived {
     Shipment shipment;
     double started = 0;
@@ -61,6 +64,7 @@ class Transfers {
     double left = 1;  // share that has not arrived yet at the time `since`
     double since = 0;
     double rate = 0;         // share that arrives per second
+    bool crosses = false;    // all of it has left its adapters
     std::int64_t order = 0;  // of two that arrive at one time, the one that began first is first
     std::uint32_t version = 0;
   };
@@ -98,6 +102,8 @@ class Transfers {
   void share_again(double now, const Adapter& adapter);
   void share_fabric(double now);
   void leave(double now, std::size_t replica, std::int32_t flow);
+  void leave_ways(double now, std::int32_t flow);
+  void cross(double now, std::int32_t flow);
   void end(double time, std::int32_t flow);
   bool holds(const Due& due) const { return due.version == flows_[std::size_t(due.flow)].version; }
   void settle(std::size_t settled);

@@ -252,7 +252,7 @@ void Lane::start_step(const StepPlan& plan, double now) {
   const double encoding = begin_prompts(plan, now);
   for (const Chunk& chunk : chunks_) {
     const Sequence& sequence = at(chunk.slot);
-    if (common.remakes_first_token && chunk.tokens == 1) {
+    if (common.remakes_first_token && chunk.tokens == 1 && sequence.received >= 0) {
       // What is left of a prompt that was read elsewhere: to the kernels it is one more decode.
       add_decode(batch, 1, sequence.computed + 1, common.window);
     } else {

@@ -336,7 +336,7 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
                               handover))
     return problem;
   Carry& carry = journey_.stages[1].carry = handover.carry;
-  if (scenario.transfer.oversubscription > 1) {
+  if (scenario.transfer.oversubscription > 1 && takes_a_fabric(scenario)) {
     // All adapters of the deployment that can carry less, over what the fabric takes.
     for (Carry::Load* load : {&carry.token, &carry.state}) {
       const double all = std::max(load->sent / double(pools_[1].replicas),

@@ -25,7 +25,8 @@ std::vector<double> arrivals(const std::vector<Sent>& sent, std::size_t replicas
   const auto take_until = [&](double time) {
     while (transfers.next() <= time) {
       const double now = transfers.next();
-      there[std::size_t(transfers.take().shipment.slot)] = now;
+      const Shipment done = transfers.take().shipment;
+      if (done.to != kStillCrossing) there[std::size_t(done.slot)] = now;
     }
   };
   for (std::size_t i = 0; i < sent.size(); ++i) {
@@ -101,6 +102,22 @@ TEST(Transfers, WhatHasLeftIsNotDelayed) {
   EXPECT_DOUBLE_EQ(arrivals({{0, one}, {2.3, one}}, 2)[0], 2.5);
 }
 
+// While its last byte crosses a long link, its adapters and the fabric carry the next ones, and layers that are sent ahead.
+TEST(Transfers, WhatCrossesALinkHoldsNoAdapter) {
+  for (const double fabric : {0.0, 2.0}) {
+    const Shipment far{
+        .from = 0, .to = 1, .sent = 2, .received = 2, .fabric = fabric, .latency = 50};
+    Shipment layered = far;
+    layered.last_share = 0.25;
+    layered.reading_since = 10;
+    const std::vector<double> there = arrivals({{0, far}, {1, far}, {4.5, far}, {14, layered}}, 2);
+    EXPECT_DOUBLE_EQ(there[0], 53);  // half of it alone, the rest at half the rate
+    EXPECT_DOUBLE_EQ(there[1], 54);
+    EXPECT_DOUBLE_EQ(there[2], 56.5);
+    EXPECT_DOUBLE_EQ(there[3], 64.5);  // but for a quarter all left while it was read
+  }
+}
+
 TEST(Transfers, NobodyElseIsConcerned) {
   const Shipment one{.from = 0, .to = 2, .sent = 1, .received = 2};
   const Shipment other{.from = 1, .to = 3, .sent = 1, .received = 2};
@@ -162,11 +179,12 @@ TEST(Transfers, WhatIsSentAheadUsesIdleTimeOnce) {
   const Shipment layered{
       .from = 0, .to = 1, .sent = 4, .received = 4, .last_share = 0.25, .reading_since = 6};
   EXPECT_DOUBLE_EQ(arrivals({{10, layered}}, 2)[0], 11);  // three quarters went from 6 to 9
-  EXPECT_DOUBLE_EQ(arrivals({{8, layered}}, 2)[0], 10);   // half went from 6 to 8
-  // Two prompts read together: the first uses three of the four seconds, the second the last one.
+  // The first of four layers was there at 6.5: three eighths went until 8.
+  EXPECT_DOUBLE_EQ(arrivals({{8, layered}}, 2)[0], 10.5);
+  // Two prompts read together, whose first layers are there at 7: the first uses all of the three seconds.
   const std::vector<double> there = arrivals({{10, layered}, {10, layered}}, 2);
   EXPECT_DOUBLE_EQ(there[0], 12);
-  EXPECT_DOUBLE_EQ(there[1], 14);
+  EXPECT_DOUBLE_EQ(there[1], 15);
   // All that crossed the adapters fits into the time since reading began.
   EXPECT_LE(2 * 4, there[1] - layered.reading_since);
 }

@@ -172,6 +172,25 @@ TEST(TwoDeployments, WhenTheFirstTokenIsToldIsASetting) {
   EXPECT_GT(carried(ahead).value, scenario.device.scale_out.latency.value);
 }
 
+// A layer leaves when it has been computed: over a slow link the first one after its share of the reading, and the others behind it.
+TEST(TwoDeployments, NoLayerLeavesBeforeItIsThere) {
+  for (const double bandwidth : {1e6, 1e9, 10e9, 100e9, 1e13}) {
+    Scenario scenario = disaggregated(request());
+    scenario.transfer.link = {.topology = Topology::fabric,
+                              .bandwidth = BytesPerSecond{bandwidth},
+                              .latency = Seconds{0},
+                              .devices = 1024};
+    const double alone = carried(evaluate(scenario)).value;
+    scenario.transfer.first_token = FirstToken::prefill;
+    const double reading = evaluate(scenario).metrics.ttft.value;
+    scenario.transfer.mode = TransferMode::layers;
+    const double layers = double(scenario.model.layers);
+    // The last layer's way, or the way of all from when the first is there.
+    const double left = std::max(alone / layers, reading / layers + alone - reading);
+    EXPECT_NEAR(carried(evaluate(scenario)).value, left, 1e-9 * alone) << bandwidth;
+  }
+}
+
 TEST(TwoDeployments, OfOneNodeUseItsLinks) {
   Scenario scenario = disaggregated(request());
   const Seconds between = carried(evaluate(scenario));
