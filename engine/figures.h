@@ -88,8 +88,7 @@ struct RateFigures {
           "upper end of the 90% interval of generated tokens (served loads with output.intervals)");
     visit("total", self.total,
           "prompt and generated tokens, all replicas; task serve: in the measured part, cached "
-          "prompt "
-          "tokens included, recomputed ones once");
+          "prompt tokens included, recomputed ones once");
     visit("per_device", self.per_device, "prompt and generated tokens, per device");
     visit("model_flops_utilization", self.model_flops_utilization,
           "arithmetic of the model over the devices' peak; task train: nothing that is computed "

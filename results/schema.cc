@@ -147,8 +147,7 @@ void add_results(std::vector<Column>& columns) {
   add(ResultColumn::tier, "tier", ColumnType::text,
       "what the times rest on, by the least founded kernel: measured (a sweep on that device), "
       "transfer (formulas fitted to other devices) or roofline (physics alone: a lower bound, "
-      "often "
-      "half the real time); null when the point does not work");
+      "often half the real time); null when the point does not work");
   add(ResultColumn::extrapolated, "extrapolated", ColumnType::boolean,
       "some kernel lies outside what was measured");
 }

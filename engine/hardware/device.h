@@ -80,13 +80,11 @@ struct Device {
           "certain, where fields were altered since; empty: none",
           a_label);
     visit("vendor", self.vendor, "its maker; no figure depends on it", a_label);
-    visit(
-        "architecture", self.architecture,
-        "generation of the processor, which decides whose measured kernels speak for it: Ampere, "
-        "Hopper, "
-        "Blackwell; Ampere RTX, Ada, Blackwell RTX, Turing, Volta, Pascal (by A100's); TPU, Gaudi, "
-        "NeuronCore, systolic (roofline only); any other: by all GPUs' together",
-        any_value);
+    visit("architecture", self.architecture,
+          "generation of the processor, which decides whose measured kernels speak for it: Ampere, "
+          "Hopper, Blackwell; Ampere RTX, Ada, Blackwell RTX, Turing, Volta, Pascal (by A100's); "
+          "TPU, Gaudi, NeuronCore, systolic (roofline only); any other: by all GPUs' together",
+          any_value);
     visit("multiprocessors", self.multiprocessors,
           "streaming multiprocessors, compute units or cores; unknown: kernels are bounds "
           "(roofline), since how work spreads over them cannot be told",
@@ -97,8 +95,7 @@ struct Device {
           positive.faster());
     visit("rated_multiprocessors", self.rated_multiprocessors,
           "multiprocessors the peaks were stated for; 0: those of the device's file or, where that "
-          "states none, "
-          "any number",
+          "states none, any number",
           non_negative.slower());
     visit("rated_clock", self.rated_clock,
           "clock the peaks were stated for; 0: that of the device's file", non_negative.slower());

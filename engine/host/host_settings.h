@@ -59,8 +59,7 @@ struct HostSettings {
           non_negative.slower());
     visit("eager_launch_cost", self.eager_launch_cost,
           "mode eager: host time to launch one kernel from an engine's own Python code, where that "
-          "is "
-          "more than launch_cost, which is for what a compiler made of it",
+          "is more than launch_cost, which is for what a compiler made of it",
           non_negative.slower());
     visit("graph_launch", self.graph_launch, "host time to replay one graph",
           non_negative.slower());
@@ -76,8 +75,7 @@ struct HostSettings {
           non_negative.neither());
     visit("captured_sizes", self.captured_sizes,
           "decode batches with a captured graph, such as '1 2 4 8 16'; empty: 1, 2, 4, multiples "
-          "of 8, "
-          "and of 16 above 256",
+          "of 8, and of 16 above 256",
           any_value);
     visit(
         "graph_sizes", self.graph_sizes,

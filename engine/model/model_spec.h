@@ -61,8 +61,7 @@ struct MoeSpec {
     visit("drift", self.drift,
           "deviation of an expert's load from the one that second copies were placed for, over its "
           "mean (parallel.redundant_experts); 0: loads are known when copies are placed, which "
-          "takes a "
-          "few copies to even out any skew",
+          "takes a few copies to even out any skew",
           non_negative);
   }
 
@@ -109,9 +108,8 @@ struct ScanSpec {
         "rule", self.rule,
         "how a token of a scan layer changes the state of a head. add: the product of its key and "
         "value is added (Mamba-2); delta: what the key finds in the state is first taken out of "
-        "the "
-        "value (gated delta rule, Qwen3-Next); channel_delta: a delta rule with a decay for each "
-        "channel of the keys (Kimi Linear)",
+        "the value (gated delta rule, Qwen3-Next); channel_delta: a delta rule with a decay for "
+        "each channel of the keys (Kimi Linear)",
         any_value);
     visit(
         "state", self.state,
@@ -218,11 +216,11 @@ struct ModelSpec {
     visit("network", self.network,
           "layers of a convolutional network, which task classify runs and beside which no other "
           "field of a model counts: a list of 'conv CHANNELS', 'pool' and 'linear VALUES', each "
-          "with "
-          "words and numbers. from and side: channels and pixels (of a side) of its input, if not "
-          "what the layer before it gives; kernel, stride, groups: as usual, 1 each; pad: pixels "
-          "added on each end, if not as many as keep the side (over the stride); add: its output "
-          "is summed with a shortcut; times: layers like it. Empty: the model is no such network",
+          "with words and numbers. from and side: channels and pixels (of a side) of its input, if "
+          "not what the layer before it gives; kernel, stride, groups: as usual, 1 each; pad: "
+          "pixels added on each end, if not as many as keep the side (over the stride); add: its "
+          "output is summed with a shortcut; times: layers like it. Empty: the model is no such "
+          "network",
           phrases_of(network_mistake));
   }
 

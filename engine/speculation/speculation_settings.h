@@ -89,8 +89,7 @@ struct Speculation {
           non_negative_or("none"));
     visit("draft_overhead", self.draft_overhead,
           "methods draft_model, heads, mtp and self: host time around each step of the draft "
-          "(inputs, "
-          "sampling); it counts where it is longer than the step",
+          "(inputs, sampling); it counts where it is longer than the step",
           non_negative);
     visit("lookup_time", self.lookup_time,
           "method ngram: host time to look up the proposal for one sequence", non_negative);

@@ -60,8 +60,8 @@ Problem dual_problem(const Parallelism& parallel, const TrainSettings& train,
   }
   if (folded && (train.first_stage_layers > 0 || train.last_stage_layers > 0)) {
     return refused(
-        "dualpipe_v has the embedding and the output on its first stage: "
-        "train.first_stage_layers and train.last_stage_layers are of other schedules");
+        "dualpipe_v has the embedding and the output on its first stage: train.first_stage_layers "
+        "and train.last_stage_layers are of other schedules");
   }
   if (micro_batches >= 2 * parallel.pp && (folded || micro_batches % 2 == 0)) return std::nullopt;
   return refused(fmt::format("{} needs {} micro-batches, at least 2 x parallel.pp {}; there are {}",

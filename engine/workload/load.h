@@ -144,8 +144,7 @@ struct Load {
         "throughput_fraction", self.throughput_fraction,
         "rate as this share of the point's own estimated throughput capacity, which counts time in "
         "steps alone, at mean lengths and with nothing cached: links, slots of adapters, failures, "
-        "a "
-        "neighbour and policies that keep a batch short of full are not in it; replaces rate",
+        "a neighbour and policies that keep a batch short of full are not in it; replaces rate",
         non_negative_or("none"));
     visit("clients", self.clients, "closed: clients that each wait for their answer", at_least(1));
     visit("kv_fraction", self.kv_fraction,
@@ -158,9 +157,8 @@ struct Load {
         "requests", self.requests,
         "requests in all; auto: 1,000, 2,000 and so on to 64,000, until the throughput is known to "
         "2% and every limit of slo as well, or clearly met or missed; of a trace all; of a curve, "
-        "or "
-        "with serving.scaling.policy: scheduled, what comes until its last number has held as long "
-        "as the one before it, 1,000 at least",
+        "or with serving.scaling.policy: scheduled, what comes until its last number has held as "
+        "long as the one before it, 1,000 at least",
         non_negative_or("auto"));
     visit("lengths", self.lengths, "tokens of prompts and outputs", any_value);
     visit("trace", self.trace, "file with recorded requests", a_file);
@@ -219,10 +217,9 @@ struct Load {
           any_value);
     visit("warmup", self.warmup,
           "what happens before this time is not measured; auto (or 0; load.measure: whole leaves "
-          "nothing "
-          "out): until twice as many requests (with "
-          "turns, sessions) have finished as are inside, and a twentieth of all; where that never "
-          "happens the second half is measured, or all where too little is finished there",
+          "nothing out): until twice as many requests (with turns, sessions) have finished as are "
+          "inside, and a twentieth of all; where that never happens the second half is measured, "
+          "or all where too little is finished there",
           non_negative_or("auto"));
     visit("window", self.window,
           "only this long after the warm-up is measured; auto: to the last arrival",

@@ -40,13 +40,11 @@ struct LoadClass {
           non_negative_or("auto"));
     visit("prompt", self.prompt,
           "mean prompt tokens of the class: lengths of the load, the longest ones too, scaled; "
-          "auto: as "
-          "the load",
+          "auto: as the load",
           non_negative_or("auto"));
     visit("output", self.output,
           "mean output tokens of the class: lengths of the load, the longest ones too, scaled; "
-          "auto: as "
-          "the load",
+          "auto: as the load",
           non_negative_or("auto"));
     visit("acceptance", self.acceptance,
           "with speculation: probability that the first proposed token of a request of the class "

@@ -200,8 +200,8 @@ const HfUnmodelled* hf_unmodelled(std::string_view architecture) {
       "embeddings in every layer, and layers that attend to the keys and values of others";
   constexpr std::string_view scans =
       "scans that are modelled are those of Mamba-2 (Mamba2ForCausalLM, BambaForCausalLM, "
-      "GraniteMoeHybridForCausalLM, NemotronHForCausalLM) and delta rules "
-      "(Qwen3NextForCausalLM, Qwen3_5ForConditionalGeneration, KimiLinearForCausalLM)";
+      "GraniteMoeHybridForCausalLM, NemotronHForCausalLM) and delta rules (Qwen3NextForCausalLM, "
+      "Qwen3_5ForConditionalGeneration, KimiLinearForCausalLM)";
   constexpr std::string_view dense =
       "with attention to all tokens it is 'model: {hf_config: ...}' with its 'architectures' "
       "changed to DeepseekV3ForCausalLM: an upper bound of its time at long contexts";

@@ -47,11 +47,9 @@ void add_summarise(CLI::App& app, int& exit_code) {
       app.add_subcommand("summarise", "Means and 95% intervals over the replicates of a run");
   verb->footer(
       "One row for all points that differ in nothing but 'replicate'. Every metric is its mean, "
-      "with "
-      "the\n"
+      "with the\n"
       "ends of Student's 95% interval in ..._ci_low and ..._ci_high. Works while a run goes on and "
-      "on "
-      "any\n"
+      "on any\n"
       "shards: it reads what is there.");
   verb->add_option("folder", arguments->folder, "run folder")->required()->type_name("DIR");
   verb->add_option("-o,--output", arguments->file, "Parquet file (default: DIR/summary.parquet)")

@@ -132,11 +132,9 @@ void add_trace(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand("trace", "One point over time, to open in Perfetto");
   verb->footer(
       "Simulates the point alone. Of a served load: replicas with their steps, the kernels in "
-      "these "
-      "and\n"
+      "these and\n"
       "their requests, the queue, arrows from one to the other, and counters of batch, queue, KV "
-      "cache, "
-      "tokens\n"
+      "cache, tokens\n"
       "and power. Of an iteration of training: the schedule of its pipeline. Of a step or a "
       "request: its\n"
       "kernels, phase by phase. The point of a run is held to its row, bit for bit; with --tables "

@@ -69,8 +69,7 @@ void note_what_misleads(const RunRows& rows, Candidates& found) {
   if (overloaded > 0) {
     found.notes.push_back(fmt::format(
         "{} of {} finish less than arrives (saturation overloaded): waits depend on how long the "
-        "run "
-        "was, and prices are those of a machine that is always full; --where \"saturation != "
+        "run was, and prices are those of a machine that is always full; --where \"saturation != "
         "'overloaded'\" leaves them out",
         grouped(overloaded), counted(found.rows.size(), "point")));
   }
@@ -99,9 +98,8 @@ void note_what_misleads(const RunRows& rows, Candidates& found) {
   note_where(
       "capacity_decided", [](double decided) { return decided == 0; },
       "have a capacity that their runs were too short to decide (capacity_decided 0): it may be "
-      "far "
-      "too high, and figures are not those of a steady load; 'load.requests: auto' lets a run be "
-      "as long as it takes, and --where \"capacity_decided != 0\" leaves them out");
+      "far too high, and figures are not those of a steady load; 'load.requests: auto' lets a run "
+      "be as long as it takes, and --where \"capacity_decided != 0\" leaves them out");
   const std::size_t bounds = count("tier", "roofline");
   if (bounds > 0 && bounds < found.rows.size()) {
     found.notes.push_back(fmt::format(

@@ -35,8 +35,7 @@ Score fidelity(const std::vector<SuiteResult>& results) {
   return {"fidelity",
           "do results hold what was worked out by hand or published, and what do they rest on?",
           fmt::format("{} of {} checks hold; of the kernels' time {}% measured on the device, {}% "
-                      "transferred from "
-                      "measured ones, {}% roofline",
+                      "transferred from measured ones, {}% roofline",
                       held, checks, whole_percent(tiers[2]), whole_percent(tiers[1]),
                       whole_percent(tiers[0]))};
 }
@@ -96,8 +95,7 @@ Score generalisation(const sweep::Library& library) {
   const std::size_t all = devices.size() * models.size();
   score.figures = fmt::format(
       "{} devices x {} models: {} of {} pairs have a decode step on up to eight devices, {} of "
-      "them with kernels "
-      "fitted to measurements",
+      "them with kernels fitted to measurements",
       devices.size(), models.size(), grouped(working.size()), grouped(all),
       grouped(founded.size()));
   return score;
@@ -130,8 +128,8 @@ Score extensibility(const sweep::Library& library) {
   return {
       "extensibility", "what can a user change or add without touching the program?",
       fmt::format("{} fields of a scenario, each of which can be an axis; {} specs of {} kinds, "
-                  "each a file that "
-                  "a user's own folder adds to or replaces; {} tasks, each a row of a table",
+                  "each a file that a user's own folder adds to or replaces; {} tasks, each a row "
+                  "of a table",
                   grouped(fields), specs, library.libraries().size(), engine::task_table().size())};
 }
 

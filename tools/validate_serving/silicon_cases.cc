@@ -151,7 +151,7 @@ engine::Parallelism layout_of(const TableRow& row, const std::string& pool,
 constexpr std::int64_t kLeastBudget = 2048;  // tokens of prompts in a step
 
 // Bandwidth of each device between the nodes of disaggregated rows, whose network is not stated. It is read off one row, the first tokens
-// of four clients with 8,192 tokens each under SGLang: with the 400 Gb/s of a DGX H100 they come at 0.51 s, with 100 Gb/s at 0.86, as
+// of four clients with 8,192 tokens each under SGLang: with the 400 Gb/s of a DGX H100 they come at 0.50 s, with 100 Gb/s at 0.86, as
 // measured.
 constexpr engine::BytesPerSecond kBetweenNodes{12.5e9};
 

@@ -28,8 +28,7 @@ struct ClockSettings {
         "mode", self.mode,
         "full: always device.clock; slo: each step that decodes runs at the lowest clock at which "
         "it takes no longer than the tightest limit on a token: of slo on tpot or itl, or tpot of "
-        "a "
-        "class in load.classes",
+        "a class in load.classes",
         any_value);
     visit("lowest", self.lowest, "lowest clock, as a share of device.clock", between(0.1, 1));
     visit("margin", self.margin, "share of the limit that a step leaves", between(0, 0.9));

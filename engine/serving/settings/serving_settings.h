@@ -127,8 +127,7 @@ struct ServingSettings {
     visit("max_num_seqs", self.max_num_seqs,
           "most sequences in one step, in a pipeline of vLLM's policies in all steps under way, of "
           "sglang's in equal whole shares; auto: as vLLM's server sets it by itself, 1024 on "
-          "devices of "
-          "70 GiB or more other than A100s, else 256 (column sequence_limit)",
+          "devices of 70 GiB or more other than A100s, else 256 (column sequence_limit)",
           non_negative_or("auto"));
     visit(
         "chunk", self.chunk,
@@ -165,8 +164,7 @@ struct ServingSettings {
         "with most of the prompt in its cache, of equal ones the idlest, unless it is far busier "
         "than another; sticky: one for each session, as long as it takes requests; adapter_affine: "
         "one for each adapter, unless it is far busier than another; by_class: some for each "
-        "class, "
-        "by the estimated time that its requests take",
+        "class, by the estimated time that its requests take",
         any_value);
     visit("memory_utilization", self.memory_utilization,
           "share of the device's memory the engine may fill; auto: 0.9, or where memory_share is "
@@ -191,8 +189,8 @@ struct ServingSettings {
         any_value);
     visit("mixed_attention", self.mixed_attention,
           "steps with prompts and decodes: one attention kernel (joined), two of which one runs "
-          "after "
-          "the other (separate), or both at once (overlapped); auto: as serving.attention has it",
+          "after the other (separate), or both at once (overlapped); auto: as serving.attention "
+          "has it",
           any_value);
     visit(
         "decode_parts", self.decode_parts,

@@ -138,8 +138,7 @@ Problem rerank_problem(const Scenario& scenario) {
   const Deployment& on = scenario.rerank.deployment;
   if (on.parallel.cp > 1) {
     return not_possible(
-        "rerank: passages that several devices read together: state "
-        "rerank.parallel.cp: 1");
+        "rerank: passages that several devices read together: state rerank.parallel.cp: 1");
   }
   if (on.parallel.dp != scenario.parallel.dp) {
     return Refusal{ReasonClass::divisibility,

@@ -102,9 +102,8 @@ struct FleetFigures {
           "task serve with tenants: mean time to first token of the tenant for whom it is longest");
     visit("tenant_fairness", self.tenant_fairness,
           "task serve with tenants: Jain's index of the tokens, of prompts and of answers, of "
-          "requests "
-          "that were answered in the measured part, by tenant; 1: all alike; 1/tenants: one got "
-          "everything");
+          "requests that were answered in the measured part, by tenant; 1: all alike; 1/tenants: "
+          "one got everything");
     visit("ttft_later_turns", self.ttft_later_turns,
           "task serve with load.turns: time to first token of all but the first turn of a session, "
           "mean");

@@ -104,12 +104,10 @@ struct ServingFigures {
     visit("tpot_p90", self.tpot_p90, "task serve: time per output token after the first, p90");
     visit("tpot_p95", self.tpot_p95, "task serve: time per output token after the first, p95");
     visit("tpot_p99", self.tpot_p99, "task serve: time per output token after the first, p99");
-    visit(
-        "itl", self.itl,
-        "task serve: time between two steps of the engine that make tokens of a request, mean: "
-        "what "
-        "clients measure between chunks, which with speculation carry several tokens each, unless "
-        "tokens queue in front of them (host.front_end_per_token)");
+    visit("itl", self.itl,
+          "task serve: time between two steps of the engine that make tokens of a request, mean: "
+          "what clients measure between chunks, which with speculation carry several tokens each, "
+          "unless tokens queue in front of them (host.front_end_per_token)");
     visit(
         "itl_p50", self.itl_p50,
         "task serve: time between two steps of the engine that make tokens of a request, p50: what "
@@ -164,8 +162,7 @@ struct ServingFigures {
     visit("output_per_device", self.output_per_device, "task serve: generated tokens, per device");
     visit("slo_attainment", self.slo_attainment,
           "task serve: share of the measured requests within the limits of slo and load.classes; "
-          "those that were "
-          "refused, shed or failed count as outside");
+          "those that were refused, shed or failed count as outside");
     visit("slo_met", self.slo_met,
           "task serve: 1 when every limit of slo (without one, of capacity.slo) is met; requests "
           "that were refused, shed or failed are later than any limit: a mean allows none of them, "
@@ -193,8 +190,7 @@ struct ServingFigures {
           "mean over the whole run");
     visit("utilization", self.utilization,
           "task serve: share of the time a step was running, over the whole run; with prefill, of "
-          "the "
-          "main deployment");
+          "the main deployment");
     visit(
         "token_limit", self.token_limit,
         "task serve: most tokens in one step of the main deployment: "
@@ -224,8 +220,8 @@ struct ServingFigures {
         "capacity_decided", self.capacity_decided,
         "task serve: 1 when runs that were long enough to tell hold within 10% below capacity and "
         "fail within 10% above it (or within capacity.tolerance, where that is more); 0: capacity "
-        "may be an accident of short runs, or with "
-        "serving.failures of runs with fewer than 30 of them: state more load.requests, or auto");
+        "may be an accident of short runs, or with serving.failures of runs with fewer than 30 of "
+        "them: state more load.requests, or auto");
     visit(
         "measured_from", self.measured_from,
         "task serve: end of the warm-up; rates, and latencies of requests that arrive, are counted "

@@ -261,8 +261,7 @@ std::optional<Refusal> rollout_problem(const Scenario& scenario) {
     return Refusal{
         ReasonClass::divisibility,
         fmt::format("rollout.parallel.ep is training's {}, more than the {} devices that "
-                    "make samples together (rollout.parallel.tp x dp); state "
-                    "rollout.parallel.ep",
+                    "make samples together (rollout.parallel.tp x dp); state rollout.parallel.ep",
                     samples.ep, samples.tp * samples.dp)};
   }
   const std::int64_t layout = layout_devices(samples);

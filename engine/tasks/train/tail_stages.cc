@@ -65,15 +65,14 @@ std::optional<Refusal> tail_problem(const Scenario& scenario) {
   }
   if (scenario.train.schedule == Schedule::interleaved) {
     return refused(
-        "train.tail_layers needs one chunk of layers on each stage, which the "
-        "interleaved schedule does not have");
+        "train.tail_layers needs one chunk of layers on each stage, which the interleaved schedule "
+        "does not have");
   }
   const std::int64_t rest = scenario.model.layers - layers;
   if (layers >= tail.parallel.pp && rest >= scenario.parallel.pp) return std::nullopt;
   return refused(
       fmt::format("train.tail_layers {} leaves a stage without layers: {} stages share {} layers, "
-                  "and {} of the "
-                  "tail share {}",
+                  "and {} of the tail share {}",
                   layers, scenario.parallel.pp, rest, tail.parallel.pp, layers));
 }
 

@@ -98,9 +98,9 @@ struct TrainSettings {
           at_least(1));
     visit("schedule", self.schedule,
           "order of a pipeline's work: gpipe, 1f1b, interleaved (with virtual_stages; with 1 it is "
-          "1f1b), zero_bubble, "
-          "dualpipe (micro-batches enter at both ends, every stage has two chunks of layers, and "
-          "every chunk two copies), dualpipe_v (one copy, chunks go down the stages and up again)",
+          "1f1b), zero_bubble, dualpipe (micro-batches enter at both ends, every stage has two "
+          "chunks of layers, and every chunk two copies), dualpipe_v (one copy, chunks go down the "
+          "stages and up again)",
           any_value);
     visit("virtual_stages", self.virtual_stages,
           "chunks of layers on each pipeline stage; more than one needs schedule: interleaved",
@@ -269,8 +269,7 @@ struct TrainSettings {
           any_value);
     visit("reshard", self.reshard,
           "zero 3: weights are dropped after a forward pass and gathered again for its backward "
-          "pass; "
-          "false: they stay until then (FSDP's reshard_after_forward, SHARD_GRAD_OP)",
+          "pass; false: they stay until then (FSDP's reshard_after_forward, SHARD_GRAD_OP)",
           any_value);
     visit(
         "collective_multiprocessors", self.collective_multiprocessors,
