@@ -31,6 +31,26 @@ void ServingSim::scale(double time, RequestSource& source) {
   if (awake) send_held(source);
 }
 
+// Whether it is known how many replicas each pool that follows the load has, and what failures do.
+FleetSeen ServingSim::fleet_seen(const MeasuredPart& part) const {
+  FleetSeen seen{.failures_known = failures_are_known()};
+  const double settling = stats_.watch().plan().fleet;
+  if (!scales_ || settling <= 0 || part.empty()) return seen;
+  const double rounds = part.span() / settling;
+  const std::size_t batches = batches_of_rounds(rounds);
+  std::vector<double> sizes(batches);
+  for (const Pool& pool : pools_) {
+    if (!pool.scaler.follows_load()) continue;
+    for (std::size_t i = 0; i < batches; ++i) {
+      const double from = part.from + part.span() * double(i) / double(batches);
+      const double until = part.from + part.span() * double(i + 1) / double(batches);
+      sizes[i] = pool.scaler.on_seconds(from, until) / (until - from);
+    }
+    seen.size_known = seen.size_known && size_is_known(sizes, rounds);
+  }
+  return seen;
+}
+
 // Requests outside all replicas that wait for one of this pool.
 std::int64_t ServingSim::held_for(std::size_t pool) const {
   std::int64_t held = 0;
@@ -107,6 +127,13 @@ void ServingSim::switch_off_if_empty(Pool& pool, std::size_t replica) {
 }
 
 // ---- failures ---------------------------------------------------------------------------------------
+
+bool ServingSim::failures_are_known() const {
+  constexpr double enough = 30;
+  double count = 0;
+  for (const Pool& pool : pools_) count += pool.failures.count();
+  return !fails_ || count >= enough;
+}
 
 double ServingSim::next_failure() const {
   double next = kNever;

@@ -25,7 +25,10 @@ void ServingSim::start(const ServingProblem& problem) {
        .gaps = problem.purpose == RunPurpose::figures || request_limit(judged.itl).value < kNever,
        .whole_times = problem.purpose != RunPurpose::few_figures});
   timeline_.reset(problem.output, problem.timeline_rows);
-  referee_.start({.slo = &judged, .purpose = problem.purpose, .capacity = problem.capacity});
+  referee_.start({.slo = &judged,
+                  .purpose = problem.purpose,
+                  .capacity = problem.capacity,
+                  .fleet = [this](const MeasuredPart& part) { return fleet_seen(part); }});
   std::size_t replicas = 0, lanes = 0;
   for (const PoolSetup& pool : problem.pools) {
     replicas += std::size_t(pool.replicas);

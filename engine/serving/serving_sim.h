@@ -56,6 +56,8 @@ class ServingSim {
   double idle_seconds(std::size_t pool) const;
   const Scaler& scaler(std::size_t pool) const { return pools_[pool].scaler; }
   const Failures& failures(std::size_t pool) const { return pools_[pool].failures; }
+  // Whether what failures do to figures is known: none are stated, or there were many of them.
+  bool failures_are_known() const;
   const RunVerdict& verdict() const { return referee_.verdict(); }
   // Requests or sessions of the run length that was found long enough.
   std::int64_t units() const { return stats_.watch().units(); }
@@ -248,6 +250,7 @@ class ServingSim {
   // What `request_` would wait for at the replica that writes its answer, and on the way there, with `unread` before it.
   Replica::Elsewhere at_writer(std::size_t writer, std::int64_t unread) const;
   void mark(double time);
+  FleetSeen fleet_seen(const MeasuredPart& part) const;
   // When the number of replicas of a pool may change, and what that does.
   double next_scaling() const;
   void scale(double time, RequestSource& source);

@@ -1,6 +1,7 @@
 #include "engine/serving/figures/measurement.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 namespace engine {
@@ -18,6 +19,13 @@ double until_later_turns(const Load& load) {
   return 2 * double(load.turns - 1) * load.think_time.value;
 }
 
+// Of gaps between sessions the variance over the square of their mean; each session brings all of its calls.
+double burstiness_of(const Load& load) {
+  const double calls = double(load.calls_of_session());
+  if (load.arrivals == ArrivalKind::deterministic) return 0;
+  return load.arrivals == ArrivalKind::gamma ? calls * load.cv * load.cv : calls;
+}
+
 }  // namespace
 
 RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace,
@@ -28,6 +36,7 @@ RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace,
                .earliest = loop ? std::max(settling, load.ramp.value) : settling,
                .window = load.window.value,
                .fleet = fleet.settling,
+               .burstiness = burstiness_of(load),
                .unit_size = load.calls_of_session()};
   const bool changes = load.arrivals == ArrivalKind::trace || load.arrivals == ArrivalKind::curve;
   const std::int64_t requests = total_requests(load, trace);
@@ -45,7 +54,12 @@ RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace,
     const auto units_in = [&level](double seconds) {
       return std::int64_t(std::min(level.rate * seconds, 1e7));
     };
-    if (!loop) plan.units = std::max(plan.units + units_in(settling), units_in(plan.lasts));
+    // As many as come until then, and four deviations more: a run that is over too soon would have to be twice as long.
+    const double last = double(units_in(plan.lasts));
+    const double more = 4 * std::sqrt(last * plan.burstiness / double(calls));
+    if (!loop) plan.units += units_in(settling);
+    plan.cut = !loop && last > double(plan.units);
+    if (plan.cut) plan.units = std::int64_t(last + more) + 1;
     plan.lengths = kMostLengths;
     plan.endless = true;
   }

@@ -27,6 +27,7 @@ struct RunPlan {
   double window = 0;       // seconds, as stated; 0: to the last arrival
   double fleet = 0;        // seconds that a fleet takes to follow its load; 0: it does not
   double lasts = 0;        // seconds that a run of no stated length lasts: its fleet's timetable
+  double burstiness = 1;   // variance of how many requests come in a long time, over their mean
   std::int64_t round = 1;  // closed: units that finish together
   std::int64_t units = 1;  // of the first length
   std::int64_t unit_size = 1;  // requests of a unit
@@ -38,7 +39,7 @@ struct RunPlan {
   // The same, of this one length.
   RunPlan of_length(std::int64_t stated) const {
     RunPlan plan = *this;
-    plan.cut = lasts > 0 && stated > units;
+    plan.cut = cut || (lasts > 0 && stated > units);
     plan.units = stated;
     plan.lengths = 1;
     plan.more_lengths = 0;

@@ -67,7 +67,10 @@ RunVerdict Referee::judge(ServingStats& stats) {
   const std::span<const Snapshot> snapshots = stats.watch().snapshots(part);
   const bool limits = setup_.slo->any();
   const bool closed = stats.watch().plan().kind == RunKind::closed;
-  double queued = 0, inside = 0, stay = 0, stayed = 0;
+  // Of a long run of a stated length the later requests are still there one by one, and of all those before them the sums.
+  double queued = stats.measured().queued, inside = stats.measured().in_service;
+  double stay = 0, stayed = 0;
+  WorkSpread work;
   LoopSums loop;
   LatencySamples& samples = samples_;
   for (std::vector<double>* values : {&samples.ttft, &samples.tpot, &samples.e2e}) values->clear();
@@ -87,6 +90,8 @@ RunVerdict Referee::judge(ServingStats& stats) {
     if (!part.holds_arrival(request.arrival)) continue;
     queued += request.scheduled - request.arrival;
     inside += request.finish - request.scheduled;
+    work.add(double(request.prompt - request.cached), double(request.output + request.others),
+             request.finish - request.scheduled);
     if (!limits) continue;
     answered += 1;
     samples.ttft.push_back(stats.ttft_of(request));
@@ -96,7 +101,10 @@ RunVerdict Referee::judge(ServingStats& stats) {
   LoadEvidence evidence{.kind = stats.watch().plan().kind,
                         .settled = part.settled,
                         .snapshots = snapshots,
-                        .queue_share = inside > 0 ? queued / inside : 0};
+                        .queue_share = inside > 0 ? queued / inside : 0,
+                        .restless = work.with_arrivals(stats.watch().plan().burstiness)};
+  const FleetSeen fleet = setup_.fleet ? setup_.fleet(part) : FleetSeen{};
+  evidence.failures_unknown = !fleet.failures_known;
   evidence.may_go_on = stats.watch().plan().endless && stats.watch().can_lengthen();
   if (!snapshots.empty()) {
     const double since = snapshots.back().time - stats.watch().first_arrival();
@@ -111,8 +119,7 @@ RunVerdict Referee::judge(ServingStats& stats) {
                      .throughput_error = finished_rate(snapshots).relative()};
   // Only figures have a rent. Of a system that does not keep up, all of the fleet is on.
   verdict.fleet_seen = setup_.purpose != RunPurpose::figures ||
-                       verdict.saturation == Saturation::overloaded ||
-                       part.span() >= kFleetRounds * stats.watch().plan().fleet;
+                       verdict.saturation == Saturation::overloaded || fleet.size_known;
   if (closed) {
     verdict.throughput_error = std::max(verdict.throughput_error, little_error(loop));
   }

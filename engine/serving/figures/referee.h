@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "engine/serving/figures/run_judge.h"
 #include "engine/serving/figures/serving_stats.h"
@@ -26,12 +27,19 @@ struct RunVerdict {
   }
 };
 
+// What a part tells about a fleet.
+struct FleetSeen {
+  bool size_known = true;      // how many replicas are on, where they follow the load
+  bool failures_known = true;  // none are stated, or there were many of them
+};
+
 class Referee {
  public:
   struct Setup {
     const Slo* slo = nullptr;
     RunPurpose purpose = RunPurpose::figures;
     double capacity = 0;  // estimated, requests a second; 0: unknown
+    std::function<FleetSeen(const MeasuredPart& part)> fleet;  // none: nothing comes, goes or fails
   };
   void start(const Setup& setup);
   // Whether the run goes on after this event. Arrivals stop where the system is overloaded.

@@ -30,6 +30,14 @@ double likeness(std::span<const double> values) {
   return squares > 0 ? std::clamp(products / squares, 0.0, 0.9) : 0;
 }
 
+// Of batches that may be alike with those before them, and count as fewer then.
+BatchMean correlated_mean(std::span<const double> batches) {
+  BatchMean result = batch_mean(batches);
+  const double alike = likeness(batches);
+  result.half_width *= std::sqrt((1 + alike) / (1 - alike));
+  return result;
+}
+
 // As Samples does, of a copy that may be reordered.
 double percentile_of(std::span<double> values, double share) {
   const double rank = share * double(values.size() - 1);
@@ -51,13 +59,16 @@ struct Growth {
   // Over a part in which fewer arrive than are inside, which is less than the time that one of them stays
   // (Little), hardly anybody is seen to come and go.
   bool seen() const { return arrived > 0 && arrived >= mean; }
-  // What random arrivals and lengths bring to a system that is just full, as one standard deviation: nothing calls it back.
-  double walk() const { return std::sqrt(2 * arrived); }
+  // What random arrivals and lengths bring to a system that is just full, as one standard deviation: nothing calls it back. `variance`: for
+  // each that comes.
+  double walk(double variance) const { return std::sqrt(variance * arrived); }
   // What is inside is called back to its mean again and again. Of a walk of n steps that nothing calls back, the variance from its mean
   // over time is n/6 on average, and has the distribution of Cramér and von Mises' statistic: in one run of a thousand it is below n/60
   // (Anderson and Darling, 1952). A queue at a load of 1 - e needs some 30/e^2 requests to show as little, 12,000 at 95%. What grows evenly
   // is all rise, however little that is: 3.5 deviations.
-  bool comes_back() const { return swing <= 0.13 * walk() && rise <= std::max(1.0, 2 * swing); }
+  bool comes_back(double variance) const {
+    return swing <= 0.13 * walk(variance) && rise <= std::max(1.0, 2 * swing);
+  }
 };
 Growth growth_of(std::span<const Snapshot> snapshots) {
   Growth growth;
@@ -123,6 +134,29 @@ BatchMean finished_rate(std::span<const Snapshot> snapshots) {
   return batch_mean({rates.data(), batches});
 }
 
+std::size_t batches_of_rounds(double rounds) {
+  if (rounds < 2) return 0;
+  return std::clamp(std::size_t(rounds), kFewestBatches, kBatches);
+}
+
+bool size_is_known(std::span<const double> sizes, double rounds) {
+  if (rounds >= kFleetRounds) return true;
+  if (sizes.size() < kFewestBatches) return false;
+  const BatchMean mean = correlated_mean(sizes);
+  return std::max(mean.half_width, 1 / rounds) <= kPrecise * mean.mean;
+}
+
+Restlessness WorkSpread::with_arrivals(double burstiness) const {
+  // Too few tell nothing.
+  constexpr double enough = 40;
+  if (count_ < enough) return {.arrivals = burstiness};
+  // Steps end for many requests at once, however alike they are.
+  constexpr double least = 0.1;
+  const double most = std::max({least, prompts_.spread(count_), outputs_.spread(count_)});
+  const double stays = std::max(least, stays_.spread(count_));
+  return {.arrivals = burstiness, .least_work = std::min(most, stays), .most_work = most};
+}
+
 double little_error(const LoopSums& sums) {
   if (!(sums.inside > 0) || !(sums.arrived > 0)) return kNever;
   return std::abs(sums.answered * sums.stays / sums.arrived / sums.inside - 1);
@@ -144,8 +178,7 @@ double half_width_of(std::span<const double> samples, double share) {
   // One of them makes a mean infinite, whatever else comes.
   if (endless == kBatches || (endless > 0 && share == kMeanShare)) return 0;
   if (endless > 0) return kNever;
-  const double alike = likeness(values);
-  return batch_mean(values).half_width * std::sqrt((1 + alike) / (1 - alike));
+  return correlated_mean(values).half_width;
 }
 
 SloVerdict judge_slo(const Slo& slo, const LatencySamples& samples,
@@ -197,7 +230,11 @@ Saturation saturation_of(const LoadEvidence& evidence) {
   const Growth growth = growth_of(evidence.snapshots);
   // What random arrivals alone bring: of a system with room to spare, and of one that is just full.
   const double calm = 2 * std::sqrt(2 * growth.mean + 1);
-  const double restless = 3 * growth.walk();
+  const auto& [arrivals, least_work, most_work] = evidence.restless;
+  const double restless = std::max(calm, 3 * growth.walk(arrivals + most_work));
+  // What piles up while a replica is under repair may be worked off, unless all replicas could not serve it.
+  const bool one_outage = evidence.failures_unknown && evidence.offered_share < 1.1;
+  const Saturation beyond = one_outage ? Saturation::undecided : Saturation::overloaded;
   if (evidence.kind == RunKind::closed) {
     return evidence.settled ? bounded : Saturation::undecided;
   }
@@ -206,7 +243,7 @@ Saturation saturation_of(const LoadEvidence& evidence) {
   const bool plain = growth.rise > 0.8 * growth.mean || growth.share() > 3 * growing;
   const bool grows = growth.rise > restless && plain;
   if (evidence.kind == RunKind::whole) {
-    return grows && growth.share() > growing ? Saturation::overloaded : bounded;
+    return grows && growth.share() > growing ? beyond : bounded;
   }
   if (!evidence.settled) {
     // Still filling up, or never able to: then as much is finished early as late.
@@ -216,16 +253,18 @@ Saturation saturation_of(const LoadEvidence& evidence) {
     if (too_soon && evidence.may_go_on) return Saturation::undecided;
     const bool flat = !too_soon && quickening(evidence.snapshots) < 1.1;
     const bool far_beyond = evidence.offered_share > 1.5;
-    const bool behind = growth.share() > growing && growth.rise > calm;
-    return behind && (flat || far_beyond) ? Saturation::overloaded : Saturation::undecided;
+    // Bursts bring more by chance than requests that come one by one.
+    const double chance = calm * std::sqrt(std::max(1.0, arrivals));
+    const bool behind = growth.share() > growing && growth.rise > chance;
+    return behind && (flat || far_beyond) ? beyond : Saturation::undecided;
   }
   // The longest answers come in long after the others, and what is inside grows until they end.
   if (grows) {
     const bool may_end = evidence.may_go_on && evidence.stays < 30;
-    return may_end ? Saturation::undecided : Saturation::overloaded;
+    return may_end ? Saturation::undecided : beyond;
   }
   if (!growth.seen()) return Saturation::undecided;
-  if (growth.comes_back()) return bounded;
+  if (growth.comes_back(arrivals + least_work)) return bounded;
   // A run that is too short to show that: what is inside did not grow by more than chance, and the estimate has room.
   const bool room = evidence.offered_share > 0 && evidence.offered_share < 0.9;
   return room && growth.rise <= calm ? bounded : Saturation::undecided;

@@ -2,6 +2,7 @@
 // limits on latency are met beyond doubt. Pure functions of what was seen.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <span>
@@ -41,8 +42,13 @@ struct LoopSums {
 double little_error(const LoopSums& sums);
 
 // How many replicas a fleet has on average depends on how it follows the ups and downs of its load, each for as long as it takes to
-// follow them. A part of ten such times knows that number to some percent.
+// follow them (a round). A part of ten rounds knows that number to some percent, and a shorter one may know it as well: by the means of
+// its batches, half a round long at least, and by one replica more or fewer for a round that it has not seen.
 constexpr double kFleetRounds = 10;
+// `sizes`: replicas that were on, in equally long batches of a part of so many rounds.
+bool size_is_known(std::span<const double> sizes, double rounds);
+// Batches of a part of so many rounds; 0: it is too short.
+std::size_t batches_of_rounds(double rounds);
 
 // A percentile (or with `kMeanShare` the mean) of samples in the order of time: how far it may be off.
 // Batches that follow one another alike count as fewer. Samples may be infinite (LatencySamples): then 0 where the figure is infinite
@@ -80,6 +86,35 @@ struct SloVerdict {
 SloVerdict judge_slo(const Slo& slo, const LatencySamples& samples,
                      const std::function<double(double share)>& gap);
 
+// By how much the number of requests inside moves by chance where nothing calls it back, as variance for each that comes: that of how
+// many come and that of the work that each brings, over the squares of their means. The work lies between two bounds.
+struct Restlessness {
+  double arrivals = 1;
+  double least_work = 1, most_work = 1;
+};
+// Work that grows with new tokens of prompts and with tokens of answers varies no more than the one of the two that varies more. It varies
+// no less than the times in service, because requests that share steps take equally long in them.
+class WorkSpread {
+ public:
+  void add(double prompt, double output, double stay) {
+    count_ += 1;
+    prompts_.add(prompt), outputs_.add(output), stays_.add(stay);
+  }
+  Restlessness with_arrivals(double burstiness) const;
+
+ private:
+  struct Moments {
+    double sum = 0, squares = 0;
+    void add(double value) { sum += value, squares += value * value; }
+    // Variance over the square of the mean.
+    double spread(double count) const {
+      return sum > 0 ? std::max(0.0, count * squares / (sum * sum) - 1) : 0;
+    }
+  };
+  double count_ = 0;
+  Moments prompts_, outputs_, stays_;
+};
+
 struct LoadEvidence {
   RunKind kind = RunKind::open;
   bool settled = false;
@@ -90,6 +125,9 @@ struct LoadEvidence {
   double stays = kNever;
   // A run that can go on had better, before it is called overloaded.
   bool may_go_on = false;
+  Restlessness restless;
+  // Replicas fail, and too seldom in this run to tell how much is served in the end.
+  bool failures_unknown = false;
 };
 Saturation saturation_of(const LoadEvidence& evidence);
 

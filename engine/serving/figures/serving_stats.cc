@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 namespace engine {
 
@@ -222,7 +223,7 @@ void ServingStats::add_to_groups(const ServedRequest& request, bool good) {
 }
 
 // A request's tokens but the first are spread evenly between its first and its last.
-void ServingStats::sum_up(MeasuredPart part) {
+void ServingStats::sum_up(MeasuredPart part, std::size_t count) {
   const auto share_before = [](const ServedRequest& request, double time) {
     if (time >= request.finish - kSameMoment) return 1.0;
     if (time <= request.first_token) return 0.0;
@@ -230,7 +231,7 @@ void ServingStats::sum_up(MeasuredPart part) {
   };
   const bool grouped = groups.any();
   MeasuredSums sums = measured_;  // here, and not behind a pointer, while they grow
-  for (const ServedRequest& request : served_) {
+  for (const ServedRequest& request : std::span(served_).first(count)) {
     const bool measured = part.holds_arrival(request.arrival);
     if (measured) sums.arrived += 1;
     if (request.output <= 0) {
@@ -250,6 +251,8 @@ void ServingStats::sum_up(MeasuredPart part) {
       }
       if (request.output > 1) tpot.add(latencies.tpot);
       sums.requests += 1;
+      sums.queued += request.scheduled - request.arrival;
+      sums.in_service += request.finish - request.scheduled;
       if (good) sums.good_requests += 1;
       sums.prompts += double(request.prompt);
       if (request.received >= 0) {
@@ -274,14 +277,14 @@ void ServingStats::sum_up(MeasuredPart part) {
     sums.output_tokens += inside * double(request.output - 1 + request.others);
   }
   measured_ = sums;
-  served_.clear();
+  served_.erase(served_.begin(), served_.begin() + std::ptrdiff_t(count));
 }
 
 void ServingStats::measure(double end) {
   sums_.in_system_seconds += inside_ * (end - inside_since_);
   inside_since_ = end;
   part_ = watch_.part(sums_.last_finish);
-  sum_up(part_);
+  sum_up(part_, served_.size());
   if (setup_.plan.kind == RunKind::open && measured_.requests > 0) {
     measured_.leave_out_worked_off(sums_.in_system_seconds / end);
   }

@@ -50,7 +50,10 @@ struct MeasuredSums {
   double arrived = 0;                        // in it
   double given_up = 0;                       // of these, refused, shed or failed
   double carried = 0, transfer_seconds = 0;  // those whose KV was carried, and how long that took
-  double finished = 0, good = 0;             // answers that came in it
+  double queued = 0,
+         in_service =
+             0;  // seconds of those that were answered, until their first step and from then on
+  double finished = 0, good = 0;  // answers that came in it
   double prompt_tokens = 0,
          output_tokens = 0;  // read (cached ones, too, recomputed ones once), made
 
@@ -242,13 +245,15 @@ class ServingStats {
     LogHistogram<8> lengths;
     double sum = 0;
   };
-  // Long runs are summed up piece by piece, so that memory does not follow their length.
+  // Long runs are summed up piece by piece, so that memory does not follow their length. The later half stays, because who judges the run
+  // looks at single requests.
   static constexpr std::size_t kMostServed = std::size_t{1} << 17;
   // A sequence is inside no longer.
   void leaves(double arrival, const AnswerTimes& times, bool closes);
   void keep(const ServedRequest& request) {
     served_.push_back(request);
-    if (served_.size() >= kMostServed && setup_.plan.lengths <= 1) sum_up(watch_.part_so_far());
+    if (served_.size() >= kMostServed && setup_.plan.lengths <= 1)
+      sum_up(watch_.part_so_far(), kMostServed / 2);
   }
   struct Latencies {
     double ttft, tpot, e2e;
@@ -259,7 +264,7 @@ class ServingStats {
            latencies.e2e <= e2e_limit_[i];
   }
   void add_to_groups(const ServedRequest& request, bool good);
-  void sum_up(MeasuredPart part);
+  void sum_up(MeasuredPart part, std::size_t count);  // the first ones that were served
 
   Setup setup_;
   RunWatch watch_;

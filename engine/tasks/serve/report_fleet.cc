@@ -22,8 +22,7 @@ void report_failures(std::span<const PoolSetup> pools, const ServingSim& sim, Me
   const ServingStats::Summary summary = sim.stats().summary();
   metrics.requests_held = summary.held;
   metrics.failures = count;
-  if (!failures_are_known(sim, pools.size()) && metrics.precision_met > 0)
-    metrics.precision_met = 0;
+  if (!sim.failures_are_known() && metrics.precision_met > 0) metrics.precision_met = 0;
   metrics.requests_retried = summary.retried;
   metrics.requests_failed = summary.failed;
   metrics.lost_tokens = summary.failure_lost_tokens;
@@ -85,17 +84,6 @@ void report_lockstep(std::span<const PoolSetup> pools, ServingSim& sim, Metrics&
 }
 
 }  // namespace
-
-bool failures_are_known(const ServingSim& sim, std::size_t pools) {
-  constexpr double enough = 30;
-  double count = 0;
-  bool any = false;
-  for (std::size_t i = 0; i < pools; ++i) {
-    any = any || sim.failures(i).any();
-    count += sim.failures(i).count();
-  }
-  return !any || count >= enough;
-}
 
 void report_fleet(const Scenario& scenario, std::span<const PoolSetup> pools, ServingSim& sim,
                   Metrics& metrics) {

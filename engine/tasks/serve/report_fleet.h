@@ -10,9 +10,6 @@
 
 namespace engine {
 
-// Whether what failures do to figures is known: none are stated, or there were many of them.
-bool failures_are_known(const ServingSim& sim, std::size_t pools);
-
 void report_fleet(const Scenario& scenario, std::span<const PoolSetup> pools, ServingSim& sim,
                   Metrics& metrics);
 

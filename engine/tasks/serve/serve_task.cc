@@ -119,14 +119,13 @@ struct RateTrial {
   bool told = false;  // the run was long enough to tell
 };
 
-RateTrial trial_of(double rate, const Slo& slo, std::size_t pools, ServingSim& sim) {
+RateTrial trial_of(double rate, const Slo& slo, ServingSim& sim) {
   const RunVerdict& verdict = sim.verdict();
   const bool undecided = verdict.saturation == Saturation::undecided;
   RateTrial trial{.rate = rate};
   trial.holds = meets(slo, sim.stats()) && verdict.saturation != Saturation::overloaded;
   // What misses a limit beyond doubt does so whether or not it would keep up. Between failures a fleet holds more than in the end.
-  trial.told =
-      failures_are_known(sim, pools) && (!undecided || (!trial.holds && verdict.slo.missed));
+  trial.told = sim.failures_are_known() && (!undecided || (!trial.holds && verdict.slo.missed));
   return trial;
 }
 
@@ -169,7 +168,7 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
       lowest_unseen = rate;
       unseen = why_nothing(load, sim);
     }
-    trials.push_back(trial_of(rate, setting.judged, setting.pools.pools().size(), sim));
+    trials.push_back(trial_of(rate, setting.judged, sim));
     if (rate < lowest) {
       lowest = rate;
       missed = missed_limit(setting.judged, sim.stats());

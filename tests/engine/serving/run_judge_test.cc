@@ -271,5 +271,34 @@ TEST(RunJudge, WhatGrowsEvenlyDoesNotComeBack) {
   }
 }
 
+// Prompts of 100 and 300 tokens by turns: a quarter of the square of their mean.
+TEST(RunJudge, ChanceIsWhatComesAndHowLongItIs) {
+  WorkSpread alike, prompts;
+  for (int i = 0; i < 1000; ++i) {
+    alike.add(200, 50, 1);
+    prompts.add(i % 2 == 0 ? 100 : 300, 50, i % 2 == 0 ? 1 : 1.5);
+  }
+  EXPECT_NEAR(prompts.with_arrivals(1).most_work, 0.25, 1e-9);
+  EXPECT_NEAR(prompts.with_arrivals(1).least_work, 0.1, 1e-9);  // stays: 0.04
+  EXPECT_NEAR(alike.with_arrivals(1).most_work, 0.1, 1e-9);
+  EXPECT_EQ(alike.with_arrivals(9).arrivals, 9);
+  // Too few tell nothing.
+  EXPECT_EQ(WorkSpread{}.with_arrivals(1).most_work, 1);
+}
+
+// One replica more or fewer, for a round that was not seen, is 2% of fifty, and much of four.
+TEST(RunJudge, LargeFleetsThatStayAreSoonKnown) {
+  const auto known = [](double replicas, double change, double rounds) {
+    std::vector<double> sizes(batches_of_rounds(rounds), replicas);
+    for (std::size_t i = 0; i < sizes.size(); i += 2) sizes[i] += change;
+    return size_is_known(sizes, rounds);
+  };
+  EXPECT_FALSE(known(50, 0, 0.9));
+  EXPECT_TRUE(known(50, 0, 2));
+  EXPECT_FALSE(known(50, 10, 5));
+  EXPECT_FALSE(known(4, 0, 5));
+  EXPECT_TRUE(known(4, 2, 10));
+}
+
 }  // namespace
 }  // namespace engine
