@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace engine {
 
@@ -64,9 +65,12 @@ void ServingSim::start(const ServingProblem& problem) {
   const bool take_turns =
       std::ranges::any_of(problem.pools, [](const PoolSetup& pool) { return pool.turns.any(); });
   goes_on_ = keeps_turns_ && lanes == replicas && !(many_ || loads_ || in_sight_ || take_turns);
-  // A group takes its turns as one: where it is the whole fleet, it is alone.
-  const bool one_group = pools_.size() == 1 && pools_[0].groups.size() == 1;
-  events_.reset(one_group ? 1 : replicas);
+  // A group takes its turns as one, at the place of its first replica.
+  std::size_t together = 0;
+  for (const Pool& pool : pools_) {
+    together = std::gcd(together, pool.groups.empty() ? 1 : pool.groups[0].members());
+  }
+  events_.reset(replicas, together);
   others_moved_ = false;
   next_ = after_next_ = expected_ = 0;
   events_since_expected_ = 0;

@@ -53,6 +53,7 @@ void ServingSim::tell_uses(std::size_t index) {
 
 bool ServingSim::decode_on(std::size_t index, double next_event) {
   Replica& replica = replicas_[index];
+  if (!replica.may_decode_on()) return true;
   const std::int64_t turns = replica.decode_on(std::min(next_event, interruption_));
   if (turns == 0) return true;
   charge(kWorkOfAnEvent * double(turns - 1));

@@ -38,6 +38,7 @@ enum class DraftPlace : std::uint8_t { last_stage, every_stage, elsewhere };
 // How long after a batch the next one may enter a pipeline of so many equal stages, where a step takes `seconds`, `drafting` of which are
 // the draft's.
 inline double stage_seconds(DraftPlace place, double stages, double seconds, double drafting) {
+  if (drafting == 0) return seconds / stages;
   const double verifying = (seconds - drafting) / stages;
   switch (place) {
     case DraftPlace::last_stage:

@@ -76,7 +76,7 @@ class KnownPrompts {
   }
 
  private:
-  static constexpr int kPlaceBits = 9;  // a quarter of a megabyte when all are taken
+  static constexpr int kPlaceBits = 12;  // two megabytes when all are taken
   static constexpr std::size_t kPlaces = std::size_t{1} << kPlaceBits;
   struct Place {
     std::int32_t kept = -1;    // in kept_; -1: none

@@ -95,6 +95,14 @@ const StepTable::AtExperts& StepTable::decodes_at_experts(std::int64_t tokens) {
   return at_experts_[std::size_t(at_experts_index_[place])];
 }
 
+const StepTable::AtExperts& StepTable::reads_at_experts(std::int64_t tokens) {
+  constexpr std::size_t places = 1024;  // a quarter of a megabyte
+  if (known_reads_.empty()) known_reads_.resize(places);
+  KnownReads& known = known_reads_[std::size_t(tokens) % places];
+  if (known.tokens != tokens) known = {.tokens = tokens, .found = at_experts(tokens, true)};
+  return known.found;
+}
+
 void StepTable::find_shared(std::span<const MemberStep> steps, std::span<Senders> senders,
                             SharedStep& shared) {
   shared.tokens = 0;
@@ -107,7 +115,7 @@ void StepTable::find_shared(std::span<const MemberStep> steps, std::span<Senders
   // The kernels for many tokens are chosen by all for all: a prompt anywhere is one everywhere.
   shared.exchange = reads ? Part::exchange : Part::decode_exchange;
   static_cast<AtExperts&>(shared) =
-      reads ? at_experts(shared.tokens, true) : decodes_at_experts(shared.tokens);
+      reads ? reads_at_experts(shared.tokens) : decodes_at_experts(shared.tokens);
   shared.part = {.experts = shared.experts.time,
                  .halves = halves_ && shared.tokens > context_->shard.expert_replicas};
   for (const MemberStep& own : steps) {
@@ -143,7 +151,7 @@ KernelSums StepTable::count_sent(const SharedStep& shared, const Sent& sent) {
 StepTable::SharedStep StepTable::found_here(SharedStep shared) {
   const bool reads = shared.exchange == Part::exchange;
   static_cast<AtExperts&>(shared) =
-      reads ? at_experts(shared.tokens, true) : decodes_at_experts(shared.tokens);
+      reads ? reads_at_experts(shared.tokens) : decodes_at_experts(shared.tokens);
   return shared;
 }
 

@@ -69,6 +69,7 @@ void StepTable::report(std::vector<KernelRow>& rows) {
 }
 
 void StepTable::report_one_by_one(std::vector<KernelRow>& rows) {
+  gather_kept_counts();
   count_decode_tokens();
   decode_sums_.sequence_steps += mixed_decodes_;
   decode_sums_.seconds =

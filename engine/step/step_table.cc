@@ -56,13 +56,13 @@ void StepTable::reset(const StepContext& context, const StepScale& scale,
     tokens_.reset(context);
     attention_.reset(context);
     adapters_.reset(context);
-    for (DecodeBatch& batch : batches_) batch.steps = 0;
+    for (DecodeBatch& batch : batches_) batch.steps = batch.kv_tokens = 0;
   } else {
     forget_times();
     inputs_ = std::move(inputs);
   }
   line_of_cell_.clear();
-  lines_in_use_ = 0;
+  kept_counts_.clear();
   keeps_lines_ =
       lines_recur_ && attention_.full() && !attention_.windowed() && !attention_.uneven();
 }
@@ -73,6 +73,7 @@ void StepTable::forget_times() {
   known_prompts_.forget();
   at_experts_index_.clear();
   at_experts_.clear();
+  known_reads_.clear();
   attention_.forget(context, verification_.queries);
   adapters_.forget(context);
   batch_index_.clear();
@@ -136,7 +137,7 @@ void StepTable::own_line(const Decodes& decodes, DecodeLine& line) {
   const DecodeBatch& batch = batches_[std::size_t(number)];
   const double scale = scale_[std::size_t(Phase::decode)];
   double fixed = batch.fixed.time, overhang = 0, slope = 0, window_slope = 0;
-  line.clock_level = line.length = -1;
+  line.clock_level = line.length = line.kept = -1;
   line.batch = number;
   line.sequences = decodes.sequences;
   line.cell = line.window_cell = line.adapter_cell = -1;
@@ -180,9 +181,12 @@ void StepTable::own_line(const Decodes& decodes, DecodeLine& line) {
 
 const DecodeLine& StepTable::add_line(std::size_t cell, const Decodes& decodes) {
   if (cell >= line_of_cell_.size()) line_of_cell_.resize(cell + 1, nullptr);
-  if (lines_in_use_ == lines_.size()) lines_.emplace_back();
-  DecodeLine& line = lines_[lines_in_use_++];
+  const std::size_t place = kept_counts_.size();
+  if (place == lines_.size()) lines_.emplace_back();
+  kept_counts_.emplace_back();
+  DecodeLine& line = lines_[place];
   own_line(decodes, line);
+  line.kept = std::int32_t(place);
   return *(line_of_cell_[cell] = &line);
 }
 
@@ -198,8 +202,19 @@ void StepTable::count_chosen(DecodeLine line, double steps, double context_sum, 
   drafting_ = slower.drafting();
 }
 
-void StepTable::count_decode(const DecodeLine& line, double steps, double context_sum,
-                             double window_sum, double seconds) {
+void StepTable::gather_kept_counts() {
+  for (std::size_t i = 0; i < kept_counts_.size(); ++i) {
+    const KeptCount count = std::exchange(kept_counts_[i], {});
+    DecodeBatch& batch = batches_[std::size_t(lines_[i].batch)];
+    batch.steps += count.steps;
+    batch.kv_tokens += count.context_sum;
+    attention_.use(lines_[i].cell, Phase::decode, count.steps, count.context_sum);
+    steps_[std::size_t(Phase::decode)] += count.steps;
+  }
+}
+
+void StepTable::count_other(const DecodeLine& line, double steps, double context_sum,
+                            double window_sum, double seconds) {
   if (line.clock_level >= 0 || line.length >= 0) {
     return count_chosen(line, steps, context_sum, window_sum, seconds);
   }

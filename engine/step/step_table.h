@@ -20,6 +20,7 @@
 #include "engine/step/attention_table.h"
 #include "engine/step/breakdown.h"
 #include "engine/step/clock_levels.h"
+#include "engine/step/decode_line.h"
 #include "engine/step/draft_lengths.h"
 #include "engine/step/draft_table.h"
 #include "engine/step/known_prompts.h"
@@ -28,83 +29,6 @@
 #include "engine/step/token_table.h"
 
 namespace engine {
-
-// Decode steps of one batch between two knots: step time as a function of what is attended to. Times
-// are plain seconds; contexts are whole numbers held as doubles.
-struct DecodeLine {
-  double fixed = 0;         // device time where this line meets a context of 0
-  double slope = 0;         // per token attended to in layers without a window
-  double window_slope = 0;  // per token attended to in layers with a window
-  // The line holds from the begins to the ends.
-  double context_end = 0;
-  double window_end = 0;
-  double context_begin = 0;
-  double window_begin = 0;
-  double added = 0;  // what the host turns device time into: max(device + added, least)
-  double least = 0;
-  double listing_slope = 0;  // what the host adds per token in the caches, whoever sets the pace
-  double overhang = 0;       // keys of the longest context beyond the mean; `fixed` has their time
-  // No layer has a window, the host adds nothing per token in the caches, and nothing is proposed: those slopes are 0.
-  bool plain = false;
-  std::int32_t batch = 0;  // this and the next three: cells in which its steps are counted
-  std::int32_t cell = -1;
-  std::int32_t window_cell = -1;
-  std::int32_t adapter_cell = -1;
-  std::int32_t clock_level = -1;  // -1: at the device's own clock
-  std::int32_t length = -1;       // which of several lengths of proposals; -1: there is only one
-  std::int64_t sequences = 0;
-  // Seconds of the proposals before each step. They grow with what is attended to even where the step does not.
-  double proposing = 0;
-  double proposing_slope = 0;
-  double proposing_window_slope = 0;
-  struct Proposal {  // cells of the draft's own table
-    std::int32_t batch = 0;
-    std::int32_t cell = -1;
-    std::int32_t window_cell = -1;
-    std::int32_t adapter_cell = -1;
-    std::int64_t adapters = 0;
-    double overhang = 0;
-    double later = 0;  // tokens attended to beyond the main model's context
-  };
-  Proposal proposal;
-
-  double device(double context, double window) const {
-    return fixed + slope * context + window_slope * window;
-  }
-  double step(double context, double window) const {
-    return after_proposals(device(context, window) + added, context, window);
-  }
-  // The same where the time of device and host together is known.
-  double after_proposals(double busy, double context, double window) const {
-    return (busy > least ? busy : least) + listing_slope * context + proposals(context, window);
-  }
-  double proposals(double context, double window) const {
-    return proposing + proposing_slope * context + proposing_window_slope * window;
-  }
-};
-
-// The line of no sequences at all.
-inline constexpr DecodeLine kNoLine;
-
-// What a line is asked for: `sequences` decoding sequences that attend to `context` tokens in all, to `window` of them in layers with a
-// sliding window, and to `longest` in the longest sequence.
-struct Decodes {
-  std::int64_t sequences = 1;
-  double context = 0;
-  double window = 0;
-  double longest = 0;         // not looked at where `uneven()` is false
-  std::int64_t adapters = 0;  // different low-rank adapters among them
-  int length = -1;            // length of proposals that was picked for them; -1: there is only one
-  std::int64_t batches = 1;  // where a length is picked: batches in the pipeline, this one included
-};
-
-inline Decodes decodes_of(const BatchShape& batch) {
-  return {.sequences = batch.decode_sequences,
-          .context = batch.decode_kv_tokens,
-          .window = batch.decode_window_kv_tokens,
-          .longest = batch.decode_longest,
-          .adapters = batch.adapters};
-}
 
 // What decode steps verify.
 struct Verification {
@@ -169,7 +93,13 @@ class StepTable {
   bool uneven() const { return attention_.uneven(); }
   // Counts `steps` steps on a line, given the sums over them of context, window and time.
   void count_decode(const DecodeLine& line, double steps, double context_sum, double window_sum,
-                    double seconds);
+                    double seconds) {
+    if (line.kept < 0) return count_other(line, steps, context_sum, window_sum, seconds);
+    KeptCount& count = kept_counts_[std::size_t(line.kept)];
+    count.steps += steps;
+    count.context_sum += context_sum;
+    seconds_[std::size_t(Phase::decode)] += seconds;
+  }
 
   // Counts a step with prompt chunks in it, and returns its time. Decodes of the batch, if any, are as in a decode line.
   double run_mixed(const BatchShape& batch, int length = -1) {
@@ -282,6 +212,11 @@ class StepTable {
     return known ? *line_of_cell_[std::size_t(cell)] : add_line(std::size_t(cell), decodes);
   }
   const DecodeLine& add_line(std::size_t cell, const Decodes& decodes);
+  // Adds what was counted on lines that are kept to what cells and batches have counted. These are whole numbers, so it does not
+  // matter when they are added.
+  void gather_kept_counts();
+  void count_other(const DecodeLine& line, double steps, double context_sum, double window_sum,
+                   double seconds);
   void count_chosen(DecodeLine line, double steps, double context_sum, double window_sum,
                     double seconds);
   // A step with prompts whose kernels are counted.
@@ -302,9 +237,11 @@ class StepTable {
   // A member's own part of a step with prompts, and of one of decodes alone.
   MemberStep own_mixed(const BatchShape& batch);
   MemberStep own_decodes(const BatchShape& batch);
-  // For steps without prompts what was found for a number of tokens is kept, since few numbers come again and again.
+  // What was found for a number of tokens is kept: of steps without prompts always, since few numbers come again and again, and of
+  // steps with prompts until others take its place.
   AtExperts at_experts(std::int64_t tokens, bool reads);
   const AtExperts& decodes_at_experts(std::int64_t tokens);
+  const AtExperts& reads_at_experts(std::int64_t tokens);
   // The shared part of a step, found by another table with the same kernels, in terms of this table.
   SharedStep found_here(SharedStep shared);
   // How long the exchange takes for a member that sends so many tokens. Devices send and receive at the same time. A member that is done
@@ -376,7 +313,10 @@ class StepTable {
   bool keeps_lines_ = false;
   std::vector<const DecodeLine*> line_of_cell_;
   std::deque<DecodeLine> lines_;
-  std::size_t lines_in_use_ = 0;
+  struct KeptCount {
+    double steps = 0, context_sum = 0;
+  };
+  std::vector<KeptCount> kept_counts_;  // of each of `lines_` that is in use
   DraftLengths lengths_;
   double mixed_decodes_ = 0;  // sequences that decoded in steps with prompts
   double overlapped_ = 0;     // seconds of attention in these that other attention hid
@@ -389,6 +329,11 @@ class StepTable {
   KernelSums decodes_shared_;
   std::vector<std::int32_t> at_experts_index_;  // by tokens; -1: not yet
   std::vector<AtExperts> at_experts_;
+  struct KnownReads {
+    std::int64_t tokens = -1;  // -1: none
+    AtExperts found;
+  };
+  std::vector<KnownReads> known_reads_;  // by tokens, which share places
   Savings saved_;
 };
 

@@ -17,15 +17,18 @@ namespace engine {
 
 class EventQueue {
  public:
-  void reset(std::size_t replicas) {
-    alone_ = replicas == 1;
+  // Of each `every` replicas only the first has events: the others take their turns with it.
+  void reset(std::size_t replicas, std::size_t every = 1) {
+    const std::size_t count = replicas / every;
+    every_ = every;
+    alone_ = count == 1;
     only_ = kNever;
-    few_ = replicas <= Few::kWidth;
+    few_ = count <= Few::kWidth;
     few_events_.values.fill(kNever);
     if (few_) return;
-    ends_.reset(replicas, kNever, kNever);
-    plans_.reset(replicas, kNever, kNever);
-    is_to_plan_.assign(replicas, 0);
+    ends_.reset(count, kNever, kNever);
+    plans_.reset(count, kNever, kNever);
+    is_to_plan_.assign(count, 0);
   }
   // Whether there is only one replica, so that events need not be compared.
   bool alone() const { return alone_; }
@@ -55,7 +58,7 @@ class EventQueue {
       replica = events.first_at_most(moment);
       others = events.others(replica);
     }
-    return {.replica = replica,
+    return {.replica = replica * every_,
             .time = events.at(replica),
             .others = std::min(others.least, ends ? plan : end),
             .ends = ends,
@@ -63,17 +66,31 @@ class EventQueue {
   }
   // The replica with the earliest event besides that one, which most likely has the next turn. Only where there are many.
   std::size_t after(const Turn& turn) const {
-    if (turn.others < turn.of_its_kind.least) return (turn.ends ? plans_ : ends_).first();
-    return (turn.ends ? ends_ : plans_).one_of(turn.of_its_kind, turn.replica);
+    if (few_) return after_of_few(place_of(turn.replica)) * every_;
+    if (turn.others < turn.of_its_kind.least) return (turn.ends ? plans_ : ends_).first() * every_;
+    const LeastOf<double>& events = turn.ends ? ends_ : plans_;
+    return events.one_of(turn.of_its_kind, place_of(turn.replica)) * every_;
   }
   double time_of(std::size_t replica) const {
     if (alone_) return only_;
-    if (few_) return few_events_.values[replica];
-    return std::min(ends_.at(replica), plans_.at(replica));
+    const std::size_t place = place_of(replica);
+    if (few_) return few_events_.values[place];
+    return std::min(ends_.at(place), plans_.at(place));
   }
 
  private:
   using Few = LineOfValues<double>;
+  std::size_t place_of(std::size_t replica) const {
+    return every_ == 1 ? replica : replica / every_;
+  }
+  std::size_t after_of_few(std::size_t turn) const {
+    std::size_t next = turn;
+    double least = kNever;
+    for (std::size_t i = 0; i < Few::kWidth; ++i) {
+      if (i != turn && few_events_.values[i] < least) least = few_events_.values[next = i];
+    }
+    return next;
+  }
   // Whether it is the end of work matters only where several have something to do at one moment.
   Turn next_of_few() const {
     std::size_t replica = few_events_.least_place();
@@ -83,7 +100,7 @@ class EventQueue {
       replica = first_of_few(moment);
       others = few_events_.least_beside(replica);
     }
-    return {.replica = replica, .time = few_events_.values[replica], .others = others};
+    return {.replica = replica * every_, .time = few_events_.values[replica], .others = others};
   }
   // Of the replicas with something to do at that moment: the first that ends work, or else the first.
   std::size_t first_of_few(double moment) const {
@@ -97,17 +114,19 @@ class EventQueue {
   }
   // A function of its own, since the code that notes one event is inlined in many places.
   [[gnu::noinline]] void set_among(std::size_t replica, double time, bool work_ends) {
+    const std::size_t place = place_of(replica);
     if (few_) {
-      few_events_.values[replica] = time;
-      few_end_work_[replica] = work_ends;
+      few_events_.values[place] = time;
+      few_end_work_[place] = work_ends;
       return;
     }
-    ends_.set(replica, work_ends ? time : kNever);
-    if (work_ends && is_to_plan_[replica] == 0) return;
-    plans_.set(replica, work_ends ? kNever : time);
-    is_to_plan_[replica] = work_ends ? 0 : 1;
+    ends_.set(place, work_ends ? time : kNever);
+    if (work_ends && is_to_plan_[place] == 0) return;
+    plans_.set(place, work_ends ? kNever : time);
+    is_to_plan_[place] = work_ends ? 0 : 1;
   }
 
+  std::size_t every_ = 1;
   bool alone_ = false;  // one replica needs no index,
   bool few_ = false;    // a few replicas are in no tree either: all of them are looked at
   double only_ = kNever;

@@ -233,12 +233,21 @@ void DecodeSet::cross_windows(std::int64_t made) {
 std::int64_t DecodeSet::blocks_for_tokens(std::int64_t tokens) const {
   const BlockFilling& filling = common_->blocks;
   const std::int64_t size = filling.size, cycles = filling.filled(tokens);
-  std::int64_t blocks = cycles * running_.growing;
-  std::int64_t rest = tokens - cycles * size;
-  std::size_t phase_now = phase(-running_.tokens);
-  for (; rest > 0; --rest) {
-    blocks += blocks_by_phase_[phase_now];
-    phase_now = phase_now == 0 ? std::size_t(size - 1) : phase_now - 1;
+  const std::int64_t rest = tokens - cycles * size;
+  // Of the last cycle, the shorter part is looked at: that of these tokens, or the one behind them.
+  if (2 * rest <= size) {
+    return cycles * running_.growing + blocks_in_phases(phase(-running_.tokens), rest);
+  }
+  return (cycles + 1) * running_.growing -
+         blocks_in_phases(phase(-running_.tokens - rest), size - rest);
+}
+
+std::int64_t DecodeSet::blocks_in_phases(std::size_t first, std::int64_t count) const {
+  const auto last_phase = std::size_t(common_->blocks.size - 1);
+  std::int64_t blocks = 0;
+  for (; count > 0; --count) {
+    blocks += blocks_by_phase_[first];
+    first = first == 0 ? last_phase : first - 1;
   }
   return blocks;
 }

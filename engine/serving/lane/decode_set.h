@@ -116,12 +116,13 @@ class DecodeSet {
   }
   // `sequences` decoding sequences have taken `steps` steps, of which only the last one may end a sequence.
   [[gnu::always_inline]] void advance(std::int64_t steps, double sequences) {
-    const std::int64_t made = pace_->made(running_.step, steps);
+    const bool plain = pace_->plain();
+    const std::int64_t made = plain ? steps : pace_->made(running_.step, steps);
     running_.step += steps;
     running_.tokens += made;
     contexts_ += double(made) * sequences;
     if (common_->window > 0) cross_windows(made);
-    look_ahead();
+    plain ? look_at_next_block() : look_ahead();
   }
   // Slot of the next sequence that has made its last token; -1: there is none.
   std::int32_t first_done();
@@ -156,6 +157,8 @@ class DecodeSet {
   }
   std::size_t phase(std::int64_t tokens) const { return common_->blocks.phase(tokens); }
   std::int64_t blocks_for_tokens(std::int64_t tokens) const;
+  // Blocks that the next `count` tokens take, of which the first meets sequences of that phase.
+  std::int64_t blocks_in_phases(std::size_t first, std::int64_t count) const;
   std::int64_t fewer_steps_that_fit(std::int64_t most, std::int64_t free) const;
   // Notes what the next decode step of all sequences makes, and the blocks that it takes.
   void look_ahead() {
@@ -164,9 +167,10 @@ class DecodeSet {
   }
   // The same where only the set of sequences has changed.
   void look_at_blocks() {
-    running_.next_blocks = running_.next_tokens == 1 ? blocks_by_phase_[phase(-running_.tokens)]
-                                                     : blocks_for_tokens(running_.next_tokens);
+    if (running_.next_tokens == 1) return look_at_next_block();
+    running_.next_blocks = blocks_for_tokens(running_.next_tokens);
   }
+  void look_at_next_block() { running_.next_blocks = blocks_by_phase_[phase(-running_.tokens)]; }
   std::int64_t crossing_of(const Sequence& sequence) const {
     return common_->window - 1 - sequence.context_base;
   }

@@ -16,13 +16,12 @@ void Lane::reset(ReplicaState& replica) {
   free_since_ = start_ = 0;
   work_ = Work::none;
   end_ = kNever;
-  left_ = 0;
+  left_ = more_alike_ = 0;
   seen_steps_ = kAllSteps;
   steady_ = Steady::no;
   chunks_.clear();
   length_ = -1;
-  most_steady_ = 0;
-  saves_ = 0;
+  most_steady_ = saves_ = 0;
 }
 
 // ---- what runs ------------------------------------------------------------------------------------
@@ -34,6 +33,7 @@ bool Lane::end_work() {
   if (work_ == Work::stretch) {
     end_stretch();
     if (replica_->group != nullptr) leave_group();
+    if (replica_->common->lanes > 1) more_alike_ = steps_alike();
   } else {
     end_step();
   }
@@ -68,7 +68,7 @@ void Lane::plan(double now) {
   end_ = kNever;
   if (!replica.landed.empty() && sequences_.join_landed(now)) {
     steady_ = Steady::no;
-    left_ = 0;
+    left_ = more_alike_ = 0;
   }
   if (running().count == 0 && replica.waiting.empty()) return;
   if (common.takes_turns && common.turns.begins(now) > now) {
@@ -158,9 +158,11 @@ void Lane::plan(double now) {
 [[gnu::always_inline]] inline void Lane::start_steady(double now) {
   if (replica_->common->late_reading != nullptr && read_by_draft_first(now)) return;
   left_ = 1;
-  if (steady_ != Steady::no && replica_->common->lanes == 1) {
-    left_ =
-        sequences_.set.steps_that_fit(sequences_.set.steps_to_next_end(), replica_->pool.free());
+  if (replica_->common->lanes > 1) {
+    more_alike_ = steps_alike() - 1;
+  } else if (steady_ != Steady::no) {
+    const std::int64_t most = sequences_.set.steps_to_next_end();
+    left_ = sequences_.set.steps_that_fit(most, replica_->pool.free());
   }
   start_stretch(now);
 }
@@ -241,7 +243,7 @@ void Lane::start_step(const StepPlan& plan, double now) {
   work_ = Work::step;
   start_ = now;
   steady_ = Steady::no;
-  left_ = 0;
+  left_ = more_alike_ = 0;
   const bool reads = !plan.chunks.empty() || !plan.admissions.empty();
   if (length_ >= 0 && plan.decodes > 0 && reads) pick_beside_prompts();
   const double drafting = plan.decodes > 0 ? draft_reading() : 0;

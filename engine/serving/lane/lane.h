@@ -79,10 +79,7 @@ class alignas(64) Lane {
   // When the cache next gives something up because it is too old.
   double next_to_expire() const { return replica_->pool.next_to_expire(); }
   // In a pipeline (pipeline_turns.cc): whether no sequence comes or goes at `end()`, so that the same ones decode again.
-  bool decodes_on() const {
-    if (work_ == Work::step || length_ >= 0 || steady_ != Steady::until_arrival) return false;
-    return work_ == Work::none ? has_blocks() : sequences_.set.steps_to_next_end() > 1;
-  }
+  bool decodes_on() const { return more_alike_ > 0 && (work_ != Work::none || has_blocks()); }
   // When the last of some turns was, and how many turns there were.
   struct Decoded {
     double last = 0;
@@ -158,14 +155,27 @@ class alignas(64) Lane {
   [[gnu::always_inline]] void take_stage(double now) {
     ReplicaState& replica = *replica_;
     const PoolConstants& common = *replica.common;
-    const double drafting = work_ == Work::stretch
-                                ? stretch_.line->proposals(stretch_.context, stretch_.window)
-                                : drafting_;
+    double drafting = 0;
+    if (work_ != Work::stretch) {
+      drafting = drafting_;
+    } else if (!stretch_.line->plain) {
+      drafting = stretch_.line->proposals(stretch_.context, stretch_.window);
+    }
     replica.stage_free =
         now + stage_seconds(common.draft_place, double(common.lanes), end_ - now, drafting);
   }
+  std::int64_t steps_alike() const {
+    const bool alike = steady_ == Steady::until_arrival && length_ < 0 && running().decoding > 0;
+    return alike && replica_->common->plain ? sequences_.set.steps_to_next_end() : 0;
+  }
   void start_single_step(double now);
   void end_single_step();
+  // Whether the line of the present step also holds for the next one of the same sequences.
+  bool stays_on_line() const {
+    const DecodeLine& line = *stretch_.line;
+    return line.kept >= 0 && line.sequences == running().decoding &&
+           sequences_.set.contexts() < line.context_end;
+  }
   void start(const StepPlan& plan, double now);
 
   // Stretches
@@ -303,6 +313,9 @@ class alignas(64) Lane {
   std::int64_t left_ = 0;       // steps of the stretch after its present part
   std::int64_t taken_ = 0;      // blocks that the present part has already taken
   std::int64_t seen_steps_ = kAllSteps;
+  // In a pipeline: steps after the present one, or from now on where there is none, in which the same sequences decode, and none
+  // of them ends before the last; 0 or less where that is not known.
+  std::int64_t more_alike_ = 0;
 
   Stretch stretch_;  // its present part
   // The present step: its prompts, its decoding sequences, and the tokens that these make

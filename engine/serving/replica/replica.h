@@ -122,7 +122,12 @@ class alignas(64) Replica {
     find_next();
   }
 
-  // Takes turns of a pipeline whose lanes only decode on, as long as they come before `until`. Returns how many.
+  // In a pipeline: whether its next turn is one in which a lane only decodes on, as far as its lanes and its queue tell.
+  bool may_decode_on() const {
+    if (lanes_.size() == 1 || !next_lane_->decodes_on()) return false;
+    return state_.waiting.empty() || next_lane_->working();
+  }
+  // Takes such turns, as long as they come before `until`. Returns how many.
   std::int64_t decode_on(double until);
   double now() const { return now_; }
   // When clients will have all tokens that it has made until `now`.
@@ -281,10 +286,13 @@ class alignas(64) Replica {
     double soonest = next->end(), others = kNever;
     for (Lane& lane : lanes_.subspan(1)) {
       const double end = lane.end();
-      others = std::min(others, std::max(soonest, end));
-      const bool before =
-          end < soonest || (end == soonest && lane.free_since() < next->free_since());
-      if (before) soonest = end, next = &lane;
+      if (end > soonest || (end == soonest && lane.free_since() >= next->free_since())) {
+        others = std::min(others, end);
+      } else {
+        others = soonest;
+        soonest = end;
+        next = &lane;
+      }
     }
     next_lane_ = next;
     next_event_ = soonest;

@@ -63,7 +63,7 @@ struct Stretch {
   // Begins a single step.
   void begin_single(double now) {
     start = now;
-    first_step = lasts = line->step(context, window);
+    first_step = lasts = line->plain ? line->plain_step(context) : line->step(context, window);
     rise = 0;
     even = true;
     steps = 1;

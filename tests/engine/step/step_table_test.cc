@@ -4,6 +4,7 @@
 
 #include <array>
 #include <bit>
+#include <vector>
 
 #include "engine/deploy.h"
 #include "engine/evaluate.h"
@@ -29,6 +30,8 @@ TEST(StepTable, RowsDoNotDependOnWhoUsedTheTableBefore) {
   Scratch scratch;
   for (std::uint64_t number = 5000; number < 5060; ++number) {
     toys::RandomCase made = toys::random_case(number);
+    // An engine that lists every block anew: what its host could save follows from the tokens in the caches.
+    if (number % 3 == 0) made.scenario.host.step_per_kv_token = Seconds{1e-6};
     const Outcome alone = evaluate(made.scenario, made.resources);
     // The same machine, or one with more memory, under another load, then the point itself.
     toys::RandomCase other = made;
@@ -42,10 +45,35 @@ TEST(StepTable, RowsDoNotDependOnWhoUsedTheTableBefore) {
     const Outcome after = evaluate_after(scratch, made.scenario, made.resources);
     EXPECT_EQ(std::bit_cast<Values>(alone.metrics), std::bit_cast<Values>(after.metrics)) << number;
     EXPECT_EQ(alone.kernels, after.kernels) << number;
+    EXPECT_EQ(alone.bound, after.bound) << number;
     // And once more after a point of another machine.
     evaluate_after(scratch, toys::random_case(number + 1000).scenario, made.resources);
     EXPECT_EQ(evaluate_after(scratch, made.scenario, made.resources).kernels, alone.kernels)
         << number;
+  }
+}
+
+// An engine that lists every block anew: what its host adds follows from the tokens in the caches of this run, and of no earlier one.
+TEST(StepTable, WhatAFreeHostWouldSaveIsOfThisRunAlone) {
+  Scenario scenario = toys::scenario();
+  scenario.host.asynchronous = false;
+  scenario.host.step_per_kv_token = Seconds{1e-6};
+  const Fabric fabric = fabric_of(scenario.cluster, scenario.device);
+  const ModelShard shard = shard_of(scenario.model, scenario.parallel, scenario.quant);
+  const StepContext context{scenario.device, fabric, shard, scenario.host};
+  StepTable table;
+  std::vector<KernelRow> rows;
+  Savings first;
+  for (int run = 0; run < 3; ++run) {
+    table.reset(context);
+    DecodeLine own;
+    const DecodeLine& line =
+        table.decode_line_again({.sequences = 2, .context = 200}, kNoLine, own);
+    table.count_decode(line, 10, 2000, 0, 10 * line.step(200, 0));
+    table.report(rows);
+    if (run == 0) first = table.saved();
+    EXPECT_GE(first[Bound::host].value, 10 * 200e-6);
+    EXPECT_EQ(table.saved(), first) << run;
   }
 }
 
