@@ -1,7 +1,5 @@
 #include "engine/neighbours.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -9,10 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/deploy.h"
-#include "engine/draft.h"
-#include "engine/hardware/cluster.h"
 #include "engine/kernels/peak_in_use.h"
+#include "engine/one_of_two_models.h"
 #include "engine/sharing/shared_device.h"
 #include "engine/tasks/serve/image_encoder.h"
 
@@ -22,92 +18,6 @@ namespace {
 // Rounds until both agree on how slow they are; nearly always two or three.
 constexpr int kMostRounds = 8;
 constexpr double kAgreed = 0.005;
-
-std::optional<Refusal> neighbour_problem(const Scenario& scenario) {
-  const auto unsupported = [](std::string text) {
-    return Refusal{ReasonClass::unsupported, std::move(text)};
-  };
-  if (scenario.task == Task::serve && scenario.neighbour.load.images > 0) {
-    return unsupported(
-        "images of a neighbour's requests are not modelled: state neighbour.load.images: 0");
-  }
-  if (scenario.task == Task::serve && scenario.serving.clock.mode == ClockMode::slo) {
-    return unsupported(
-        "a clock that follows the steps of one of two models on a device is not modelled: state "
-        "serving.clock.mode: full");
-  }
-  if (drafts_apart(scenario)) {
-    return unsupported("a draft on other devices than the two models share is not modelled");
-  }
-  if (auto problem = parts_problem(scenario.device, scenario.sharing.mode)) return problem;
-  if (scenario.sharing.swap && scenario.sharing.mode != SharingMode::time_slices) {
-    return unsupported(
-        fmt::format("sharing.swap needs models that take turns (sharing.mode: time_slices); under "
-                    "{} both are in memory",
-                    name_of(scenario.sharing.mode)));
-  }
-  if (scenario.sharing.swap &&
-      fabric_of(scenario.cluster, scenario.device).host_link.bandwidth.value <= 0) {
-    return Refusal{ReasonClass::links,
-                   "sharing.swap needs a link to the host, where weights come from: state "
-                   "device.host_link"};
-  }
-  return std::nullopt;
-}
-
-// The same point with one of the two models, whatever the other is and however they share.
-Scenario without_neighbour(const Scenario& scenario) {
-  Scenario alone = scenario;
-  alone.neighbour = {};
-  alone.sharing = {};
-  alone.output.intervals = false;
-  return alone;
-}
-
-Scenario as_neighbour(const Scenario& scenario) {
-  const Neighbour& neighbour = scenario.neighbour;
-  Scenario alone = without_neighbour(scenario);
-  static_cast<Deployment&>(alone) = neighbour.deployment;
-  alone.device = scenario.device;
-  alone.cluster = scenario.cluster;
-  alone.parallel = scenario.parallel;
-  alone.serving.replicas = scenario.serving.replicas;
-  alone.serving.clock = {};
-  alone.speculation = {};
-  alone.draft.present = alone.prefill.present = alone.encode.present = false;
-  alone.step = neighbour.step;
-  alone.load = neighbour.load;
-  alone.capacity = {};
-  alone.slo = {};
-  alone.output = {};
-  return alone;
-}
-
-// A draft lies on the same devices.
-void set_device(Scenario& alone, const Device& device) {
-  alone.device = device;
-  if (alone.draft.present) alone.draft.deployment.device = device;
-}
-
-// What one of the two has of the devices.
-struct Share {
-  double share, memory;
-  std::int64_t multiprocessors;
-};
-
-void give_part(Scenario& alone, const SharingSettings& sharing, const Share& mine) {
-  Device device = part_of(alone.device, mine.share, mine.multiprocessors, sharing.mode);
-  if (sharing.mode != SharingMode::mig && !sharing.swap) {
-    device.memory_capacity = device.memory_capacity * mine.memory;
-  }
-  set_device(alone, device);
-}
-
-void give_memory(Scenario& alone, Bytes memory) {
-  Device device = alone.device;
-  device.memory_capacity = memory;
-  set_device(alone, device);
-}
 
 // Prompts that a prefill deployment reads, for a draft, too, and encoders that are not the main deployment's replicas.
 bool runs_elsewhere(const KernelRow& row, const Scenario& scenario) {

@@ -50,9 +50,8 @@ struct MeasuredSums {
   double arrived = 0;                        // in it
   double given_up = 0;                       // of these, refused, shed or failed
   double carried = 0, transfer_seconds = 0;  // those whose KV was carried, and how long that took
-  double queued = 0,
-         in_service =
-             0;  // seconds of those that were answered, until their first step and from then on
+  // Seconds of those that were answered: until their first step, and from then on.
+  double queued = 0, in_service = 0;
   double finished = 0, good = 0;  // answers that came in it
   double prompt_tokens = 0,
          output_tokens = 0;  // read (cached ones, too, recomputed ones once), made
