@@ -129,17 +129,19 @@ RateTrial trial_of(double rate, const Slo& slo, ServingSim& sim) {
   return trial;
 }
 
-// Whether runs that were long enough hold at a rate or little below, and fail little above it, which is as little as the search looks at.
-// At the very rate that can just be kept up no run is.
-bool told_around(double rate, double tolerance, const std::vector<RateTrial>& trials) {
-  const double little = std::max(1.1, 1 + tolerance) * (1 + 1e-9);
+// Whether runs that were long enough hold at a rate or little below, and whether they fail little above it.
+struct ToldAround {
   bool below = false, above = false;
+};
+ToldAround told_around(double rate, double little, const std::vector<RateTrial>& trials) {
+  const double most = little * (1 + 1e-9);
+  ToldAround told;
   for (const RateTrial& trial : trials) {
-    if (!trial.told || trial.rate * little < rate || trial.rate > rate * little) continue;
-    below = below || (trial.holds && trial.rate <= rate);
-    above = above || (!trial.holds && trial.rate > rate);
+    if (!trial.told || trial.rate * most < rate || trial.rate > rate * most) continue;
+    told.below = told.below || (trial.holds && trial.rate <= rate);
+    told.above = told.above || (!trial.holds && trial.rate > rate);
   }
-  return below && above;
+  return told;
 }
 
 // The highest rate that meets capacity.slo, and slo, goes to `level`; or why there is none.
@@ -157,7 +159,7 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
   double lowest = kNever, lowest_unseen = kNever;
   std::string missed, unseen;  // there, and why
   const double guess = setting.capacity.requests / double(load.calls_of_session());
-  const CapacityResult found = highest_rate(guess, scenario.capacity.tolerance, [&](double rate) {
+  const auto holds_at = [&](double rate) {
     const LoadLevel tried{.rate = rate};
     simulate(setting,
              {.level = tried,
@@ -174,7 +176,8 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
       missed = missed_limit(setting.judged, sim.stats());
     }
     return trials.back().holds;
-  });
+  };
+  const CapacityResult found = highest_rate(guess, scenario.capacity.tolerance, holds_at);
   // A rate at which nothing was seen says nothing about the rates below it.
   const double next = found.rate * (1 + scenario.capacity.tolerance);
   if (lowest_unseen <= next * (1 + 1e-9) || (found.rate <= 0 && lowest_unseen < kNever)) {
@@ -192,7 +195,13 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
   }
   metrics.capacity = RequestsPerSecond{found.rate};
   metrics.capacity_monotone = found.monotone ? 1 : 0;
-  metrics.capacity_decided = told_around(found.rate, scenario.capacity.tolerance, trials) ? 1 : 0;
+  // No run is long enough at the very rate that can just be kept up. Where the search looked at none that tells, these do.
+  const double little = std::max(1.1, 1 + scenario.capacity.tolerance);
+  ToldAround told = told_around(found.rate, little, trials);
+  if (!told.below) holds_at(found.rate / little);
+  if (!told.above) holds_at(found.rate * little);
+  told = told_around(found.rate, little, trials);
+  metrics.capacity_decided = told.below && told.above ? 1 : 0;
   level.rate = found.rate;
   return std::nullopt;
 }
