@@ -49,8 +49,7 @@ Sends sends_over(const SendWay& way, const Device& device, const Calibration* ca
                                  Bytes{kLong} / way.link.bandwidth);
   // Where the way is long, a fit of short ones may have messages there before they have crossed it.
   const Seconds start = std::max(once.latency + (once.transfer - added), way.link.latency);
-  return {.line = {.start = start,
-                   .seconds_per_byte = added.value / kLong},
+  return {.line = {.start = start, .seconds_per_byte = added.value / kLong},
           .tier = twice.tier,
           .low = twice.low,
           .high = twice.high};

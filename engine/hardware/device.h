@@ -98,7 +98,9 @@ struct Device {
           "states none, any number",
           non_negative.slower());
     visit("rated_clock", self.rated_clock,
-          "clock the peaks were stated for; 0: that of the device's file", non_negative.slower());
+          "clock the peaks and powers were stated for; 0: that of the device's file",
+          // A higher one lowers peaks and raises what a power limit leaves.
+          non_negative.neither());
     visit("peak", self.peak, "dense matrix peak per format", any_value);
     visit("vector_peak", self.vector_peak, "fp32 rate outside the matrix units",
           non_negative.faster());
