@@ -153,7 +153,11 @@ void RunWatch::add_to_lengths(double arrival, std::int64_t requests) {
 bool RunWatch::look_at_count(std::int64_t count, double time) {
   if (count % stride_ == 0) {
     forget_told(time);
-    snapshots_.push_back({time, double(arrived_), double(finished_) - double(untold_.size())});
+    snapshots_.push_back({.time = time,
+                          .arrived = double(arrived_),
+                          .finished = double(finished_) - double(untold_.size()),
+                          .opened = double(opened_),
+                          .closed = double(closed_)});
   }
   bool edge = false;
   for (int k = 0; k < lengths(); ++k) {

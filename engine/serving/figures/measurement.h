@@ -80,7 +80,8 @@ struct Snapshot {
   double time = 0;
   double arrived = 0;   // requests so far
   double finished = 0;  // requests that ended by then, as clients see it; refused ones included
-  double inside() const { return arrived - finished; }
+  // The same of sessions, whose requests come one after another.
+  double opened = 0, closed = 0;
 };
 
 // Follows a run and knows its measured part. The warm-up ends at the first completion at which twice as

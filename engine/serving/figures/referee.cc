@@ -104,6 +104,7 @@ RunVerdict Referee::judge(ServingStats& stats) {
                         .queue_share = inside > 0 ? queued / inside : 0,
                         .restless = work.with_arrivals(stats.watch().plan().burstiness)};
   const FleetSeen fleet = setup_.fleet ? setup_.fleet(part) : FleetSeen{};
+  evidence.requests_of_session = double(stats.watch().plan().unit_size);
   evidence.failures_unknown = !fleet.failures_known;
   evidence.may_go_on = stats.watch().plan().endless && stats.watch().can_lengthen();
   if (!snapshots.empty()) {

@@ -12,6 +12,8 @@ constexpr std::array<double, 17> kStudent{3.182, 2.776, 2.571, 2.447, 2.365, 2.3
                                           2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
                                           2.131, 2.120, 2.110, 2.101, 2.093};
 constexpr std::size_t kFewestBatches = 4;
+// A twentieth of what arrives stays: 5% more load than can be served.
+constexpr double kGrowing = 0.05;
 
 double mean_of(std::span<const double> values) {
   double sum = 0;
@@ -49,9 +51,18 @@ double percentile_of(std::span<double> values, double share) {
   return beyond > 0 && next > *low ? *low + beyond * (next - *low) : *low;  // both may be infinite
 }
 
+// How many have come, and how many have gone.
+using Count = double Snapshot::*;
+struct Counts {
+  Count come, gone;
+  double inside(const Snapshot& snapshot) const { return snapshot.*come - snapshot.*gone; }
+};
+constexpr Counts kRequests{&Snapshot::arrived, &Snapshot::finished};
+constexpr Counts kSessions{&Snapshot::opened, &Snapshot::closed};
+
 // What is inside, as a straight line over the measured part.
 struct Growth {
-  double rise = 0;     // requests more at the end than at the start
+  double rise = 0;     // more at the end than at the start
   double mean = 0;     // inside
   double swing = 0;    // standard deviation from that mean, the rise included
   double arrived = 0;  // over the part
@@ -59,6 +70,8 @@ struct Growth {
   // Over a part in which fewer arrive than are inside, which is less than the time that one of them stays
   // (Little), hardly anybody is seen to come and go.
   bool seen() const { return arrived > 0 && arrived >= mean; }
+  // What random arrivals alone bring to a system with room to spare.
+  double calm() const { return 2 * std::sqrt(2 * mean + 1); }
   // What random arrivals and lengths bring to a system that is just full, as one standard deviation: nothing calls it back. `variance`: for
   // each that comes.
   double walk(double variance) const { return std::sqrt(variance * arrived); }
@@ -69,19 +82,25 @@ struct Growth {
   bool comes_back(double variance) const {
     return swing <= 0.13 * walk(variance) && rise <= std::max(1.0, 2 * swing);
   }
+  // Nor does a busy system's swing about its mean count: what keeps growing comes to twice its mean, or
+  // shows at once because much of what arrives stays.
+  bool goes_on(double variance) const {
+    const bool plain = rise > 0.8 * mean || share() > 3 * kGrowing;
+    return plain && rise > std::max(calm(), 3 * walk(variance));
+  }
 };
-Growth growth_of(std::span<const Snapshot> snapshots) {
+Growth growth_of(std::span<const Snapshot> snapshots, const Counts& counts) {
   Growth growth;
   const double n = double(snapshots.size());
   if (snapshots.size() < 2) return growth;
   double time = 0;
   for (const Snapshot& snapshot : snapshots) {
     time += snapshot.time / n;
-    growth.mean += snapshot.inside() / n;
+    growth.mean += counts.inside(snapshot) / n;
   }
   double squares = 0, products = 0, swings = 0;
   for (const Snapshot& snapshot : snapshots) {
-    const double apart = snapshot.time - time, off = snapshot.inside() - growth.mean;
+    const double apart = snapshot.time - time, off = counts.inside(snapshot) - growth.mean;
     squares += apart * apart;
     products += apart * off;
     swings += off * off;
@@ -89,7 +108,7 @@ Growth growth_of(std::span<const Snapshot> snapshots) {
   growth.swing = std::sqrt(swings / n);
   const double span = snapshots.back().time - snapshots.front().time;
   if (squares > 0) growth.rise = products / squares * span;
-  growth.arrived = snapshots.back().arrived - snapshots.front().arrived;
+  growth.arrived = snapshots.back().*counts.come - snapshots.front().*counts.come;
   return growth;
 }
 
@@ -223,27 +242,25 @@ SloVerdict judge_slo(const Slo& slo, const LatencySamples& samples,
 Saturation saturation_of(const LoadEvidence& evidence) {
   // Queues of less than a fifth of the time in service are the ordinary waiting for a step to end.
   constexpr double noticeable = 0.2;
-  // A twentieth of what arrives stays: 5% more load than can be served.
-  constexpr double growing = 0.05;
   const Saturation bounded =
       evidence.queue_share > noticeable ? Saturation::backlogged : Saturation::stable;
-  const Growth growth = growth_of(evidence.snapshots);
-  // What random arrivals alone bring: of a system with room to spare, and of one that is just full.
-  const double calm = 2 * std::sqrt(2 * growth.mean + 1);
+  const Growth growth = growth_of(evidence.snapshots, kRequests);
+  const double calm = growth.calm();
   const auto& [arrivals, least_work, most_work] = evidence.restless;
-  const double restless = std::max(calm, 3 * growth.walk(arrivals + most_work));
   // What piles up while a replica is under repair may be worked off, unless all replicas could not serve it.
   const bool one_outage = evidence.failures_unknown && evidence.offered_share < 1.1;
   const Saturation beyond = one_outage ? Saturation::undecided : Saturation::overloaded;
   if (evidence.kind == RunKind::closed) {
     return evidence.settled ? bounded : Saturation::undecided;
   }
-  // Nor does a busy system's swing about its mean count: what keeps growing comes to twice its mean, or
-  // shows at once because much of what arrives stays.
-  const bool plain = growth.rise > 0.8 * growth.mean || growth.share() > 3 * growing;
-  const bool grows = growth.rise > restless && plain;
+  bool grows = growth.goes_on(arrivals + most_work);
   if (evidence.kind == RunKind::whole) {
-    return grows && growth.share() > growing ? beyond : bounded;
+    return grows && growth.share() > kGrowing ? beyond : bounded;
+  }
+  // Where each request of a session waits for the one before it, sessions pile up, and hardly any requests.
+  if (evidence.requests_of_session > 1) {
+    const Growth sessions = growth_of(evidence.snapshots, kSessions);
+    grows = grows || sessions.goes_on(arrivals / evidence.requests_of_session + most_work);
   }
   if (!evidence.settled) {
     // Still filling up, or never able to: then as much is finished early as late.
@@ -255,7 +272,7 @@ Saturation saturation_of(const LoadEvidence& evidence) {
     const bool far_beyond = evidence.offered_share > 1.5;
     // Bursts bring more by chance than requests that come one by one.
     const double chance = calm * std::sqrt(std::max(1.0, arrivals));
-    const bool behind = growth.share() > growing && growth.rise > chance;
+    const bool behind = growth.share() > kGrowing && growth.rise > chance;
     return behind && (flat || far_beyond) ? beyond : Saturation::undecided;
   }
   // The longest answers come in long after the others, and what is inside grows until they end.

@@ -126,6 +126,7 @@ struct LoadEvidence {
   // A run that can go on had better, before it is called overloaded.
   bool may_go_on = false;
   Restlessness restless;
+  double requests_of_session = 1;
   // Replicas fail, and too seldom in this run to tell how much is served in the end.
   bool failures_unknown = false;
 };

@@ -228,7 +228,7 @@ std::vector<Snapshot> random_run(double rate, std::int64_t arrivals, std::uint64
     if (uniform(seed, Stream::sampling, n) < rate / (rate + 1)) {
       arrived += 1;
       if (std::int64_t(arrived) % (arrivals / 40) == 0)
-        snapshots.push_back({time, arrived, finished});
+        snapshots.push_back({.time = time, .arrived = arrived, .finished = finished});
     } else if (finished < arrived) {
       finished += 1;
     }
@@ -269,6 +269,25 @@ TEST(RunJudge, WhatGrowsEvenlyDoesNotComeBack) {
     EXPECT_EQ(judged(even_run(20.2, 20, seconds, 100), true, 1.0, 1.0), Saturation::undecided)
         << seconds;
   }
+}
+
+// Of sessions of ten requests a tenth too many come. Each request waits for the one before it, so hardly any requests pile up: two of a
+// hundred stay, and nine sessions.
+TEST(RunJudge, SessionsPileUpWhereRequestsDoNot) {
+  const auto verdict = [](double sessions_ended) {
+    std::vector<Snapshot> snapshots = even_run(110, 108, 700, 300);
+    for (Snapshot& snapshot : snapshots) {
+      snapshot.opened = 300 + 11 * snapshot.time;
+      snapshot.closed = sessions_ended * snapshot.time;
+    }
+    return saturation_of({.kind = RunKind::open,
+                          .settled = true,
+                          .snapshots = snapshots,
+                          .restless = {.arrivals = 10},
+                          .requests_of_session = 10});
+  };
+  EXPECT_EQ(verdict(10), Saturation::overloaded);
+  EXPECT_EQ(verdict(11), Saturation::undecided);
 }
 
 // Prompts of 100 and 300 tokens by turns: a quarter of the square of their mean.
