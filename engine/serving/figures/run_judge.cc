@@ -52,13 +52,12 @@ double percentile_of(std::span<double> values, double share) {
 }
 
 // How many have come, and how many have gone.
-using Count = double Snapshot::*;
-struct Counts {
-  Count come, gone;
+struct ComeAndGone {
+  double Snapshot::*come, Snapshot::*gone;
   double inside(const Snapshot& snapshot) const { return snapshot.*come - snapshot.*gone; }
 };
-constexpr Counts kRequests{&Snapshot::arrived, &Snapshot::finished};
-constexpr Counts kSessions{&Snapshot::opened, &Snapshot::closed};
+constexpr ComeAndGone kRequestsInside{&Snapshot::arrived, &Snapshot::finished};
+constexpr ComeAndGone kSessionsInside{&Snapshot::opened, &Snapshot::closed};
 
 // What is inside, as a straight line over the measured part.
 struct Growth {
@@ -89,7 +88,7 @@ struct Growth {
     return plain && rise > std::max(calm(), 3 * walk(variance));
   }
 };
-Growth growth_of(std::span<const Snapshot> snapshots, const Counts& counts) {
+Growth growth_of(std::span<const Snapshot> snapshots, const ComeAndGone& counts) {
   Growth growth;
   const double n = double(snapshots.size());
   if (snapshots.size() < 2) return growth;
@@ -244,7 +243,7 @@ Saturation saturation_of(const LoadEvidence& evidence) {
   constexpr double noticeable = 0.2;
   const Saturation bounded =
       evidence.queue_share > noticeable ? Saturation::backlogged : Saturation::stable;
-  const Growth growth = growth_of(evidence.snapshots, kRequests);
+  const Growth growth = growth_of(evidence.snapshots, kRequestsInside);
   const double calm = growth.calm();
   const auto& [arrivals, least_work, most_work] = evidence.restless;
   // What piles up while a replica is under repair may be worked off, unless all replicas could not serve it.
@@ -259,7 +258,7 @@ Saturation saturation_of(const LoadEvidence& evidence) {
   }
   // Where each request of a session waits for the one before it, sessions pile up, and hardly any requests.
   if (evidence.requests_of_session > 1) {
-    const Growth sessions = growth_of(evidence.snapshots, kSessions);
+    const Growth sessions = growth_of(evidence.snapshots, kSessionsInside);
     grows = grows || sessions.goes_on(arrivals / evidence.requests_of_session + most_work);
   }
   if (!evidence.settled) {
