@@ -81,6 +81,7 @@ def draw(file, picture, begin, end, most):
     for axis, key in zip(axes[1:, 0], shown):
         times, values = zip(*counters[key])
         axis.step([t / 1e3 for t in times], values, where="post", color=COLOURS[0])
+        axis.set_ylim(0, 1.15 * max(max(values), 1e-9))
         axis.set_ylabel(key[1].replace(" [", "\n["), fontsize=7, rotation=0, ha="right", va="center")
         axis.tick_params(labelsize=7)
     axes[-1, 0].set_xlabel("milliseconds", fontsize=8)
