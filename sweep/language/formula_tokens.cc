@@ -194,8 +194,7 @@ class Tokenizer {
     }
     if (is_figure(word)) {
       return "it is a result, and this is asked before a point is computed; limits on latencies go "
-             "to "
-             "'slo' or 'capacity.slo', and 'llmsweep top DIR --where' chooses among rows";
+             "to 'slo' or 'capacity.slo', and 'llmsweep top DIR --where' chooses among rows";
     }
     const std::vector<std::string> paths = all_paths();
     std::string near = nearest(word, paths);

@@ -81,8 +81,8 @@ struct Growth {
   bool comes_back(double variance) const {
     return swing <= 0.13 * walk(variance) && rise <= std::max(1.0, 2 * swing);
   }
-  // Nor does a busy system's swing about its mean count: what keeps growing comes to twice its mean, or
-  // shows at once because much of what arrives stays.
+  // A busy system swings about its mean, which is no growth. What keeps growing comes to twice its mean, or shows at once because much
+  // of what arrives stays.
   bool goes_on(double variance) const {
     const bool plain = rise > 0.8 * mean || share() > 3 * kGrowing;
     return plain && rise > std::max(calm(), 3 * walk(variance));
