@@ -8,6 +8,7 @@
 #include "engine/kernels/kernel_time.h"
 #include "engine/kernels/power.h"
 #include "engine/step/overlap.h"
+#include "engine/step/stand_ins.h"
 
 namespace engine {
 namespace {
@@ -300,9 +301,15 @@ StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& r
   const double layers = double(step.shard.layers.all());
   for (const KernelRow& row : one_step) rows.add(row, steps);
 
-  Breakdown attention;
-  double kv_tokens = 0;  // of one step of each kind, summed
-  for (std::int64_t i = 0; i < run.steps; ++i) {
+  // Attention of the steps that stand for all, step after step.
+  struct Timed {
+    HostTime host;
+    double kv_tokens = 0;
+    std::size_t rows_end = 0;
+  };
+  std::vector<Timed> timed;
+  std::vector<KernelRow> attention_rows;
+  const std::vector<StandIn> list = stand_ins(run.pace, run.steps, [&](std::int64_t i) {
     step.charge(kWorkOfAStep);
     BatchShape growing;
     add_decode(growing, run.sequences, run.context + run.pace.made_by(i), window);
@@ -314,13 +321,25 @@ StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& r
                   .layers = layers,
                   .sequences = run.sequences,
                   .kv_tokens = growing.decode_kv_tokens};
-    kv_tokens += work.kv_tokens;
     each_row(ops, step, Phase::decode, nullptr, [&](const KernelRow& row) {
       time += row.work.exposed();
       work.launches += row.work.calls;
-      attention.add(row, run.times);
+      attention_rows.push_back(row);
     });
-    sum.host.add(host_time(time, work, mode, step.host), run.times);
+    timed.push_back(
+        {host_time(time, work, mode, step.host), work.kv_tokens, attention_rows.size()});
+    return (time + timed.back().host.total()).value;
+  });
+  Breakdown attention;
+  double kv_tokens = 0;  // of one step of each kind, summed
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const double times = list[i].stands_for;
+    kv_tokens += timed[i].kv_tokens * times;
+    sum.host.add(timed[i].host, times * run.times);
+    for (; next < timed[i].rows_end; ++next) {
+      if (times > 0) attention.add(attention_rows[next], times * run.times);
+    }
   }
   sum.device.add(fixed, steps);
   for (const KernelRow& row : attention.rows()) {
