@@ -7,6 +7,7 @@
 
 #include "engine/model/context_ops.h"
 #include "engine/model/mixers/mixer.h"
+#include "engine/model/passes.h"
 
 namespace engine {
 namespace {
@@ -51,6 +52,9 @@ Bytes weight_bytes(const ModelShard& shard) {
       double(shard.experts.local) / double(std::max<std::int64_t>(1, model.moe.experts)) *
       double(shard.expert_intermediate) / double(std::max<std::int64_t>(1, model.moe.intermediate));
   const double mixers = counts.attention / tp + repeated;
+  // Routers, and gates of shared experts, are whole on every device and in 16 bits.
+  const double routers =
+      model.is_moe() ? double(layer_counts(model).mixture) * shared_parameters(model, 0) : 0;
   const double experts = model.is_moe() ? counts.experts * expert_share * filled_up(shard) : 0;
   const double share = stage_share(shard);
   // Embeddings stay in 16 bits, at the two ends of the pipeline; one stage holds both if there is
@@ -58,7 +62,9 @@ Bytes weight_bytes(const ModelShard& shard) {
   const double ends = shard.parallel.pp > 1 ? std::max(counts.embedding, counts.output)
                                             : counts.embedding + counts.output;
   return Bytes{stored_bytes(mixers * share, shard.mixers.weights, shard.mixers.group) +
-               stored_bytes(counts.dense_mlp / tp * share, shard.dense.weights, shard.dense.group) +
+               stored_bytes((counts.dense_mlp - routers) / tp * share, shard.dense.weights,
+                            shard.dense.group) +
+               kActivationBytes * routers * share +
                stored_bytes(experts * share, shard.quant.weights, shard.quant.group) +
                2 * ends / tp + 2 * counts.norms * share};
 }

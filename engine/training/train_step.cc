@@ -314,7 +314,8 @@ class TrainStep {
       const Parallelism& parallel = chunks_[c].on->shard.parallel;
       const double owners = double(std::max(parallel.tp, parallel.ep));
       const ChunkWeights& trained = chunks_[c].states.trained;
-      step.trained_weights += trained.dense * double(parallel.tp) + trained.experts * owners;
+      step.trained_weights +=
+          (trained.dense - trained.repeated) * double(parallel.tp) + trained.experts * owners;
     }
     const StateBytes bytes = state_bytes(train_, trains_wide(pools_.main.shard));
     step.checkpoint = Bytes{step.trained_weights * (bytes.weights + bytes.optimizer())};

@@ -25,7 +25,12 @@ double parameters(const ModelSpec& model) {
   return query + latent + expand + heads * double(mla.value_dim) * hidden;
 }
 
-double repeated_parameters(const ModelShard&) { return 0; }
+// Weights that make the latents of queries and of keys are whole on every device (as vLLM, SGLang and Megatron have them).
+double repeated_parameters(const ModelShard& shard) {
+  const MlaSpec& mla = shard.model->mla;
+  const double made = double(mla.q_rank + mla.kv_rank + mla.rope_dim);
+  return double(shard.model->hidden) * made * (1 - 1 / double(shard.parallel.tp));
+}
 
 // A latent is shared by all heads, so every tensor-parallel device keeps a whole copy.
 double cached(const ModelShard& shard, double context) {

@@ -120,21 +120,27 @@ ChunkWeights chunk_weights(const ModelShard& shard, const StageSpan& span) {
   const double matrices = model.mlp == MlpKind::gated ? 3 : 2;
   const double layers = double(span.layers.all());
   ChunkWeights weights{.layers = layers, .mixtures = double(span.layers.mixture)};
-  weights.dense =
+  const double norms =
       double(span.layers.all() * model.mixer_norms() + span.layers.mlps() * model.mlp_norms()) *
-          hidden +
-      double(span.layers.dense) * matrices * hidden * double(shard.intermediate);
+      hidden;
+  double whole = norms + (span.last ? hidden : 0);  // on every device
+  weights.dense =
+      norms + double(span.layers.dense) * matrices * hidden * double(shard.intermediate);
   for (const Mixer* mixer : kMixers) {
     if (const std::int64_t own = mixer->layers(model, span.layers)) {
-      weights.dense += double(own) * mixer->parameters(model) / tp;
+      const double repeated = mixer->repeated_parameters(shard);
+      weights.dense += double(own) * (mixer->parameters(model) / tp + repeated);
+      weights.repeated += double(own) * repeated;
     }
   }
   if (all.mixture > 0) {
-    weights.dense +=
-        double(span.layers.mixture) * shared_parameters(model, shard.shared_intermediate);
-    weights.experts = double(span.layers.mixture) * double(shard.experts.local) * matrices *
-                      hidden * double(shard.expert_intermediate);
+    const double mixtures = double(span.layers.mixture);
+    whole += mixtures * shared_parameters(model, 0);
+    weights.dense += mixtures * shared_parameters(model, shard.shared_intermediate);
+    weights.experts = mixtures * double(shard.experts.local) * matrices * hidden *
+                      double(shard.expert_intermediate);
   }
+  weights.repeated += whole * (1 - 1 / tp);
   // A tied matrix is the output where one stage has both ends, and a copy of the embedding elsewhere.
   const bool tied_here = model.tied_embeddings && span.last;
   if (span.first && !tied_here) weights.embedding = counts.embedding / tp;

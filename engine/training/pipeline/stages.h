@@ -62,6 +62,7 @@ struct ChunkWeights {
   double output = 0;     // of the dense ones
   double layers = 0;     // that the others lie in,
   double mixtures = 0;   // and the experts
+  double repeated = 0;   // of the dense ones: what this device has beyond its share of one copy
 
   double total() const { return dense + experts; }
   double ends() const { return embedding + output; }

@@ -71,6 +71,33 @@ TEST(Footprint, ALatentIsKeptWholeOnEveryDevice) {
   EXPECT_DOUBLE_EQ(kv_bytes(shard_of(toys::latent(), {.tp = 8}, {}), 1).value, one);
 }
 
+// So are the weights that make latents of queries and of keys, and routers, which stay in 16 bits whatever the format.
+TEST(Footprint, WhatMakesLatentsIsWholeOnEveryDevice) {
+  ModelSpec model = toys::latent();
+  for (const std::int64_t q_rank : {0, 1536}) {
+    model.mla.q_rank = q_rank;
+    const ParameterCounts counts = parameter_counts(model);
+    const double made = 10.0 * 4096 * double(q_rank + 512 + 64);
+    for (const std::int64_t tp : {2, 8}) {
+      const double split = (counts.total() - counts.norms - made) / double(tp);
+      EXPECT_NEAR(footprint(model, {.tp = tp}).weights.value, 2 * (split + counts.norms + made), 1);
+    }
+  }
+}
+TEST(Footprint, RoutersAreWholeOnEveryDevice) {
+  ModelSpec model = toys::mixture();
+  model.moe.shared_gate = true;
+  const ParameterCounts counts = parameter_counts(model);
+  const double routers = double(layer_counts(model).mixture) * 4096 * (16 + 1);
+  const double split = (counts.total() - counts.norms - routers) / 8;
+  EXPECT_NEAR(footprint(model, {.tp = 8}).weights.value, 2 * (split + counts.norms + routers), 1);
+  const Quantization narrow{.weights = Dtype::fp8, .activations = Dtype::fp8, .group = 1 << 30};
+  model.moe.experts *= 2;
+  const double one = footprint(toys::mixture(), {}, narrow).weights.value;
+  const double two = footprint(model, {}, narrow).weights.value;
+  EXPECT_NEAR(two - one, parameter_counts(model).experts / 2 + routers * 2, 1e3);
+}
+
 TEST(Footprint, WindowLayersStopGrowing) {
   ModelSpec model = toys::model();
   model.window = 1000;
@@ -108,8 +135,10 @@ TEST(Footprint, MlpsMayBeNarrowBesideAttention) {
                               .activations = Dtype::fp8,
                               .group = 1'000'000'000,
                               .scope = QuantScope::mlps};
+    const double routers =
+        model.is_moe() ? double(layer_counts(model).mixture) * shared_parameters(model, 0) : 0;
     EXPECT_NEAR(footprint(model, {}, narrow).weights.value,
-                wide - counts.experts - counts.dense_mlp, 200);
+                wide - counts.experts - (counts.dense_mlp - routers), 200);
   }
 }
 
