@@ -62,6 +62,54 @@ TEST(SplitSequence, GathersInputsOnceMore) {
   }
 }
 
+// Each device makes latents of its own part of the sequence, and these are gathered in place of the stream; so they are once more for the
+// gradients of what expands them.
+TEST(SplitSequence, GathersLatents) {
+  for (const std::int64_t q_rank : {0, 1536}) {
+    Scenario scenario = split_sequence(4);
+    auto stream = travels_of(scenario);
+    scenario.model = toys::latent();
+    scenario.model.mla.q_rank = q_rank;
+    auto latent = travels_of(scenario);
+    const double queries = q_rank > 0 ? 1536 : 4096;
+    const double gathered = queries + 512 + 64 + 4096, again = queries + 512 + 4096;
+    const auto bytes = [](auto& travels, Phase phase, Family family) {
+      return travels[{phase, family}].bytes;
+    };
+    const double forward = bytes(stream, Phase::forward, Family::all_gather) / (2 * 4096);
+    EXPECT_NEAR(bytes(latent, Phase::forward, Family::all_gather) / forward, gathered, 1);
+    EXPECT_NEAR(bytes(latent, Phase::forward, Family::reduce_scatter),
+                bytes(stream, Phase::forward, Family::reduce_scatter), 1);
+    EXPECT_NEAR(bytes(latent, Phase::backward, Family::reduce_scatter) / forward, gathered, 1);
+    EXPECT_NEAR(bytes(latent, Phase::backward, Family::all_gather) / forward, 2 * 4096 + again, 1);
+  }
+}
+
+// What devices have whole works on parts of a split sequence, so that none repeats what another does.
+TEST(SplitSequence, NoDeviceRepeatsAnother) {
+  for (const ModelSpec& model : {toys::latent(), toys::mixture()}) {
+    Scenario alone = training();
+    alone.model = model;
+    alone.model.moe.shared_gate = alone.model.is_moe();
+    alone.train.device_mtbf = Seconds{1e9};
+    const Metrics one = figures_of(alone);
+    const auto flops = [](const Metrics& of) {
+      return of.model_flops_utilization * of.iteration_time.value * of.devices;
+    };
+    for (const std::int64_t sharers : {2, 8}) {
+      Scenario scenario = alone;
+      scenario.parallel.tp = sharers;
+      const Metrics whole = figures_of(scenario);
+      scenario.train.sequence_parallel = true;
+      const Metrics parts = figures_of(scenario);
+      EXPECT_NEAR(flops(parts) / flops(one), 1, 1e-3) << model.name << " " << sharers;
+      EXPECT_GT(flops(whole), flops(parts)) << model.name;
+      // Nor is it written twice.
+      EXPECT_NEAR(parts.checkpoint_size / one.checkpoint_size, 1, 1e-9) << model.name;
+    }
+  }
+}
+
 // What is gathered is cast before; what is summed up is not.
 TEST(SplitSequence, NarrowInputsTravelNarrow) {
   Scenario scenario = split_sequence(4);

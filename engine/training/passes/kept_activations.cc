@@ -75,7 +75,7 @@ class LayerBytes {
     if (again_.attention || bytes_of(shard_.dense.activations) < value_) {
       kept += dense_input(widths_.output, OpName::attention_out);
     }
-    kept += dense_input(widths_.compressed, OpName::q_up);
+    kept += dense_input(widths_.compressed / split_, OpName::q_up);  // each device's own part
     // Norms of heads keep queries and keys as they were before them; those of an average layer.
     if (model_.qk_norm) {
       const double attending = double(shard_.layers.attending()) / double(shard_.layers.all());

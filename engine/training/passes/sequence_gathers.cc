@@ -1,6 +1,7 @@
 #include "engine/training/passes/sequence_gathers.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/model/backward_ops.h"
 #include "engine/model/passes.h"
@@ -12,6 +13,8 @@ namespace {
 std::uint8_t group_of(OpName name) {
   switch (name) {
     case OpName::qkv:
+    case OpName::q_up:
+    case OpName::kv_up:
     case OpName::mlp_reduce:  // of the layer before
       return 3;
     case OpName::gate_up:
@@ -24,7 +27,12 @@ std::uint8_t group_of(OpName name) {
 }
 
 bool reads_gathered(OpName product) {
-  return product == OpName::qkv || product == OpName::gate_up || product == OpName::up;
+  return product == OpName::qkv || product == OpName::q_up || product == OpName::kv_up ||
+         product == OpName::gate_up || product == OpName::up;
+}
+// Up-projections of latents come after what is gathered for all of them.
+bool starts_as_gathered(OpName product) {
+  return reads_gathered(product) && product != OpName::q_up && product != OpName::kv_up;
 }
 bool writes_scattered(OpName product) {
   return product == OpName::attention_out || product == OpName::down;
@@ -150,6 +158,27 @@ class SplitBackward {
 
 }  // namespace
 
+void take_part(double parts, PlannedOp& op) {
+  if (auto* product = std::get_if<Gemm>(&op.op)) {
+    product->m = std::max<std::int64_t>(1, std::llround(double(product->m) / parts));
+  } else if (auto* pass = std::get_if<Elementwise>(&op.op)) {
+    pass->rows /= parts;
+    pass->resident_bytes /= parts;
+    pass->cold_bytes /= parts;
+    pass->flops /= parts;
+  }
+}
+
+double gathered_for_mixers(const ModelShard& shard) {
+  const ModelSpec& model = *shard.model;
+  if (!model.is_mla()) return 1;
+  const double stream = double(model.hidden);
+  const double queries = model.mla.q_rank > 0 ? double(model.mla.q_rank) : stream;
+  const double gathered = queries + double(model.mla.kv_rank + model.mla.rope_dim);
+  const double share = double(shard.layers.attending()) / double(shard.layers.all());
+  return 1 + share * (gathered / stream - 1);
+}
+
 void agree_on_scale(const PlannedOp& cast, std::int64_t sharers, OpList& ops) {
   const auto* values = std::get_if<Quantize>(&cast.op);
   if (values == nullptr || !has_one_scale(values->format, values->group)) return;
@@ -161,7 +190,8 @@ void agree_on_scale(const PlannedOp& cast, std::int64_t sharers, OpList& ops) {
 }
 
 void multiply_in_pieces(std::int64_t pieces, OpList& forward) {
-  cut(pieces, forward, [](OpName name) { return reads_gathered(name) || writes_scattered(name); });
+  cut(pieces, forward,
+      [](OpName name) { return starts_as_gathered(name) || writes_scattered(name); });
 }
 void multiply_gathered_in_pieces(std::int64_t pieces, OpList& inputs) {
   cut(pieces, inputs, writes_scattered);

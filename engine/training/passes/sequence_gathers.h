@@ -18,6 +18,14 @@ void gather_again(const ModelShard& shard, const LayerChunk& chunk, const TrainS
 void sum_beside_weights(const LayerChunk& chunk, const TrainSettings& train, OpList& inputs,
                         OpList& weights);
 
+// What every device has whole (norms, routers, weights that make latents) works on the device's own part of a split sequence
+// (Megatron).
+void take_part(double parts, PlannedOp& op);
+
+// What is gathered for the next layer's mixer, over the residual stream. Latent attention: in place of the stream the latents, which
+// devices have made of their own parts; queries without a latent are made of the stream.
+double gathered_for_mixers(const ModelShard& shard);
+
 // The largest of the largest values, of which each device knows its own part's; nothing where blocks have scales of their own.
 void agree_on_scale(const PlannedOp& cast, std::int64_t sharers, OpList& ops);
 

@@ -107,17 +107,24 @@ class Trained {
       case OpName::quantize_attention:
       case OpName::quantize_mlp:
         return add_cast(op, ops);
+      case OpName::q_down:
+      case OpName::kv_down:
+        take_part(split_, op);
+        return add_layer_op(op, ops);
       case OpName::router:
+        take_part(split_, op);
         return add_router(op, ops);
       case OpName::experts:
         return add_experts(op, ops);
       case OpName::expert_dispatch:
       case OpName::expert_combine:
         return add_exchange(op, ops);
+      case OpName::shared_gate:
+        take_part(split_, op);
+        [[fallthrough]];
       case OpName::shared_gate_up:
       case OpName::shared_activation:
       case OpName::shared_down:
-      case OpName::shared_gate:
         if (train_.expert_overlap) op.beside = {.group = shared_group_of(op.name), .stream = 0};
         if (train_.has_adapters() && op.name != OpName::shared_activation) {
           return add_with_adapters(op, train_, split_, ops);
@@ -278,17 +285,14 @@ class Trained {
       sum->pattern = Pattern::all_gather;
       sum->bytes *=
           std::min(kActivationBytes, bytes_of(shard_.dense.activations)) / kActivationBytes;
+      if (op.name == OpName::mlp_reduce) sum->bytes *= gathered_for_mixers(shard_);
       op.family = Family::all_gather;
       return add_beside(op, attention ? OpName::gate_up : OpName::qkv, ops);
     }
     op.beside = {.group = group_of(op.name), .stream = 0};
     if (op.name == OpName::input_norm || op.name == OpName::mlp_norm ||
         op.name == OpName::final_norm || op.name == OpName::embedding) {
-      auto& pass = std::get<Elementwise>(op.op);
-      pass.rows /= split_;
-      pass.resident_bytes /= split_;
-      pass.cold_bytes /= split_;
-      pass.flops /= split_;
+      take_part(split_, op);
     }
     ops.add(op);
   }
