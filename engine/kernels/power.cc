@@ -75,39 +75,44 @@ FullClock at_full_clock(const KernelTime& kernel, const Op& op, const Device& de
 
 // At 1/s of the clock arithmetic takes s times as long, and all but memory draws 1/s of the energy: power goes as the square of
 // the clock, which is the default of `serving.clock.power_exponent`. `power` times growing s + other is then what is drawn:
-// fixed + falling / s, a quadratic equation in s. Infinity: no clock is low enough.
-double quadratic_slowdown(Seconds growing, Seconds other, Joules fixed, Joules falling,
-                          Watts power) {
+// fixed + falling / s, a quadratic equation in s. Infinity: no clock is low enough. `least`: s at the highest clock there is.
+double quadratic_slowdown(Seconds growing, Seconds other, Joules fixed, Joules falling, Watts power,
+                          double least) {
   const double a = (power * growing).value;
   const double b = (power * other - fixed).value;
   const double c = falling.value;
-  if (a + b >= c) return 1;
+  if (least * (a * least + b) >= c) return least;
   if (a <= 0) return b > 0 ? c / b : std::numeric_limits<double>::infinity();
   return (std::sqrt(b * b + 4 * a * c) - b) / (2 * a);
 }
 
 // Work takes longer by its arithmetic or, at clocks at which the cache delivers no more than memory does, by all its traffic:
 // whichever is longer at a clock.
-double slowdown_of(const ClockedWork& work, Joules fixed, Joules falling, Watts power) {
+double slowdown_of(const ClockedWork& work, Joules fixed, Joules falling, Watts power,
+                   double least) {
   const Seconds longest = std::max(work.arithmetic, work.on_chip);
   return std::min(
-      quadratic_slowdown(work.arithmetic, work.other + work.at_rest, fixed, falling, power),
-      quadratic_slowdown(longest, work.at_rest, fixed, falling, power));
+      quadratic_slowdown(work.arithmetic, work.other + work.at_rest, fixed, falling, power, least),
+      quadratic_slowdown(longest, work.at_rest, fixed, falling, power, least));
 }
+
+double scale_below_rated(const Device& device) { return std::min(1.0, device.on_chip_scale()); }
 
 // More of any part takes longer all in all, so that no faster device is slower by it. What a board draws at rest goes on at any clock:
 // near that nothing is left for work. It is part of what busy multiprocessors draw, and where limits are as usual the fit to
 // sustained loads has it in what falls with the clock; so it counts against the powers as stated, which are less than at the full clock.
 double clock_slowdown(const ClockedWork& work, const Device& device) {
   if (!states_power(device)) return 1;
+  const double scale = scale_below_rated(device), least = 1 / scale;
   const Joules falling = work.energy - work.memory;
   const Joules resting = device.idle_power * work.at_rest;
-  const double fitted = slowdown_of(work, work.memory + resting, falling, device.power_limit);
+  const double fitted =
+      slowdown_of(work, work.memory + resting, falling, device.power_limit, least) * scale;
   const Watts above_rest = device.power_limit - device.idle_power;
   if (above_rest.value <= 0) return fitted;
   const Joules for_work = std::max(
       Joules{0}, falling / kAtFullClock - device.idle_power * (work.arithmetic + work.other));
-  return std::max(fitted, slowdown_of(work, work.memory, for_work, above_rest));
+  return std::max(fitted, slowdown_of(work, work.memory, for_work, above_rest, least) * scale);
 }
 
 Joules at_clock(double scale, Joules by_processor, Seconds time, const Device& device) {

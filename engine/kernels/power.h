@@ -32,18 +32,22 @@ Seconds rated_on_chip_time(Bytes bytes, const Device& device);
 // Peak of the matrix units in the format that an op computes in; 0: it does not use them.
 FlopsPerSecond matrix_peak_of(const Op& op, const Device& device);
 
-// Kernels one after another, timed at the full clock, and what passes between them.
+// Kernels one after another at the clock that powers are stated for, and what passes between them.
 struct ClockedWork {
   Seconds arithmetic;
   Seconds other;    // of the same kernels: no longer at a lower clock
   Seconds at_rest;  // the device waits
-  Joules energy;    // of the kernels, at the full clock
+  Joules energy;    // of the kernels
   Joules memory;    // of that: by memory
   Seconds
       on_chip;  // least of the kernels: of each its arithmetic, or its traffic through the cache
 };
-// How many times longer arithmetic takes, and what kernels take at least, at the clock at which all of it together draws no more than
-// the limit; 1: the full one.
+// The clock that a device is set to, over the one that powers are stated for, where it is lower. Of a higher one passes draw by the
+// stated powers, so that none is slower by it.
+double scale_below_rated(const Device& device);
+
+// How many times longer than at the clock that the device is set to arithmetic takes, and what kernels take at least, at the clock at
+// which all of it together draws no more than the limit; 1: the clock that the device is set to.
 double clock_slowdown(const ClockedWork& work, const Device& device);
 
 // Whether a device says what its kernels draw.

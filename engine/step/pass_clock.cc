@@ -7,6 +7,16 @@
 namespace engine {
 namespace {
 
+// What a processor draws at the clock that powers are stated for. `drawn`: by the stated powers, for as long as kernels take at the clock
+// that the device is set to, if that is lower.
+Joules at_rated_clock(const Work& work, Joules drawn, const Device& device) {
+  const double scale = scale_below_rated(device);
+  if (scale == 1) return drawn;
+  const Joules waiting =
+      std::min(drawn, device.busy_power * std::max(Seconds{0}, work.time - work.arithmetic));
+  return waiting + (drawn - waiting) * scale;
+}
+
 void slow_work_down(double times, const Device& device, Work& work) {
   if (times <= 1 || work.time.value <= 0) return;
   const Seconds by_arithmetic = work.arithmetic * (times - 1);
@@ -18,9 +28,10 @@ void slow_work_down(double times, const Device& device, Work& work) {
     work.high += longer * (work.high / exposed);
   }
   const Joules memory = drawn_by_memory(work.bytes, device);
+  const Joules rated = at_rated_clock(work, work.energy - memory, device);
+  const double lower = times / scale_below_rated(device);
   work.time += longer;
-  work.energy =
-      memory + std::max((work.energy - memory) / times, power_at_rest(device) * work.time);
+  work.energy = memory + std::max(rated / lower, power_at_rest(device) * work.time);
   work.saved[Bound::compute] += by_arithmetic;
   work.saved[Bound::memory] += longer - by_arithmetic;
 }
@@ -29,14 +40,16 @@ void slow_work_down(double times, const Device& device, Work& work) {
 
 double pass_slowdown(std::initializer_list<const DeviceTime*> parts, Seconds idle,
                      const Device& device, double hungrier) {
+  const double scale = scale_below_rated(device);
   ClockedWork sum{.at_rest = idle};
   for (const DeviceTime* part : parts) {
     for (const Work* work : {&part->compute, &part->attention}) {
-      sum.arithmetic += work->arithmetic;
+      const Joules memory = drawn_by_memory(work->bytes, device);
+      sum.arithmetic += work->arithmetic * scale;
       sum.other += std::max(Seconds{0}, work->time - work->arithmetic);
-      sum.energy += work->energy;
-      sum.memory += drawn_by_memory(work->bytes, device);
-      sum.on_chip += std::max(work->arithmetic, on_chip_time(work->bytes, device));
+      sum.energy += memory + at_rated_clock(*work, work->energy - memory, device);
+      sum.memory += memory;
+      sum.on_chip += std::max(work->arithmetic, on_chip_time(work->bytes, device)) * scale;
     }
     sum.at_rest += part->communication.exposed();
   }
@@ -49,16 +62,17 @@ void slow_down(double times, const Device& device, DeviceTime& part) {
   slow_work_down(times, device, part.attention);
 }
 
-// The limit goes by the stated powers, so that no higher clock is slower; nor does one draw more than they say, since a pass that is held
-// to the limit draws just that.
+// The limit picks a clock by itself, so what it leaves a pass follows from the clock that powers are stated for, where the device is set to
+// a lower one. Where it leaves that one, kernels draw by the square of it.
 void slow_down(double times, const Device& device, KernelRow& row) {
   if (row.bound == Bound::network) return;
   Work& work = row.work;
   slow_work_down(times, device, work);
-  if (!states_power(device)) return;
+  const double scale = scale_below_rated(device);
+  if (!states_power(device) || times > 1 || scale == 1) return;
   const Joules memory = drawn_by_memory(work.bytes, device);
-  const double scale = std::min(1.0, device.on_chip_scale());
-  work.energy = memory + at_clock(scale, work.energy - memory, work.time, device);
+  const Joules drawn = memory + at_clock(scale, work.energy - memory, work.time, device);
+  work.energy = std::min(drawn, device.power_limit * work.time);
 }
 
 }  // namespace engine

@@ -92,6 +92,35 @@ TEST(PassClock, NearRestEveryPassTakesLongerWithoutEnd) {
             "(device.idle_power)");
 }
 
+// The limit picks a clock by itself: what it leaves does not depend on a lower one that the device is set to, unless that is lower than the
+// limit's own, where the limit does nothing.
+TEST(PassClock, ALimitDoesNotAddToALowerClock) {
+  for (const char* name : {"h200-sxm", "a100-80gb-sxm"}) {
+    Scenario scenario = step_of("llama-3.1-8b", name);
+    const Hertz rated = scenario.device.clock;
+    const auto step = [&](double clock, Watts watts) {
+      scenario.device.clock = rated * clock;
+      scenario.device.power_limit = watts;
+      const Outcome outcome = evaluate(scenario, toys::transfer_resources());
+      EXPECT_EQ(outcome.status, Status::ok) << outcome.reason;
+      for (const auto& [phase, drawn] : drawn_by_phase(outcome)) {
+        EXPECT_LE(drawn.energy.value, watts.value * drawn.time.value * (1 + 1e-9)) << clock;
+      }
+      return outcome.metrics.iteration_time;
+    };
+    for (const double share : {0.6, 0.4}) {
+      const Watts watts = scenario.device.power_limit * share;
+      const Seconds held = step(1, watts);
+      EXPECT_GT(held / step(1, watts * 10), 1.05) << share;
+      for (const double clock : {0.95, 0.9, 0.85}) {
+        EXPECT_NEAR(step(clock, watts) / held, 1, 0.03) << name << " " << share << " " << clock;
+      }
+      EXPECT_NEAR(step(0.3, watts) / step(0.3, watts * 10), 1, 1e-9) << name << " " << share;
+      scenario.device.power_limit = watts * (1 / share);
+    }
+  }
+}
+
 TEST(PassClock, NoDeviceThatCanDoMoreTrainsLonger) {
   struct Better {
     const char* what;
