@@ -27,6 +27,14 @@ constexpr std::array kExceptions{
               {MixedAttention::joined, DecodeParts::even}},
 };
 
+// Devices of one node that read one another's memory over links of their own.
+bool joined_directly(const Fabric& fabric, std::int64_t devices) {
+  const LinkRates& link = fabric.scale_up;
+  const bool any_to_any = link.topology == Topology::fabric || link.topology == Topology::mesh ||
+                          (link.topology == Topology::pairs && devices <= 2);
+  return any_to_any && devices <= std::min(fabric.devices_per_node, link.devices);
+}
+
 // Neither of the two that `switched` stands for asks where the devices are once this is known.
 ExpertTravel travel_over(const Fabric& fabric, ExpertTravel asked, const Parallelism& parallel) {
   if (asked != ExpertTravel::switched) return asked;
@@ -65,6 +73,9 @@ void choose_kernels(const ServingSettings& serving, const Device& device, const 
   shard.lora_rank = serving.lora.rank;
   shard.lora_targets = serving.lora.targets;
   shard.all_reduce = serving.all_reduce;
+  shard.normed_sums =
+      serving.all_reduce == AllReduce::one_shot && joined_directly(fabric, shard.parallel.tp);
+  shard.experts_quantize = true;
   shard.shared_prompts = {
       .exchange = serving.context, .devices = shard.parallel.cp, .stride = shard.parallel.tp};
   shard.two_halves = serving.two_batch_overlap && shard.expert_replicas > 1;

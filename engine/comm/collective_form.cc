@@ -76,7 +76,8 @@ Ways general_ways(CollectiveKind kind, double bytes, double ranks, const Path& p
 }
 
 // Engines' own kernels.
-Ways custom_ways(double bytes, double ranks, const Path& path, const CollectiveFit& fit) {
+Ways custom_ways(double bytes, double ranks, const Path& path, const CollectiveFit& fit,
+                 bool only_one_shot) {
   const double rate = path.bandwidth / 1e6;
   const double peers = ranks - 1;
   const double share = peers / ranks * bytes;
@@ -86,6 +87,7 @@ Ways custom_ways(double bytes, double ranks, const Path& path, const CollectiveF
   };
   ways.add({start(fit.small_start, fit.small_peer, kOneShotCrossings),
             peers * bytes / (rate * fit.small_share), peers * bytes, Algorithm::one_shot});
+  if (only_one_shot) return ways;
   ways.add({start(fit.middle_start, fit.middle_peer, kTwoShotCrossings),
             2 * share / (rate * fit.middle_share), 2 * share, Algorithm::two_shot});
   ways.add({start(fit.large_start, fit.large_peer, 2 * peers),
@@ -129,7 +131,7 @@ std::optional<CollectiveTime> fitted_collective(Pattern pattern, double bytes, d
     const auto* set = find_set(calibration.collective[static_cast<std::size_t>(kind)], chosen);
     if (set == nullptr) return;
     const Ways ways = kind == CollectiveKind::custom_all_reduce
-                          ? custom_ways(bytes, ranks, path, set->fit)
+                          ? custom_ways(bytes, ranks, path, set->fit, library == Library::one_shot)
                           : general_ways(kind, bytes, ranks, path, set->fit);
     CollectiveTime time = ways.fastest(set->fit.softness);
     time.extrapolated = is_foreign(chosen) && set->tier != Tier::measured;

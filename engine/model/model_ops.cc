@@ -35,6 +35,11 @@ double sent_bytes(const ModelShard& shard) {
   return made_there ? kActivationBytes : bytes_of(shard.quant.activations);
 }
 
+double sent_value(const ModelShard& shard) {
+  return shard.expert_travel == ExpertTravel::gathered ? gathered_bytes(shard.quant)
+                                                       : sent_bytes(shard);
+}
+
 // What every model has around its mixers: embedding, norms, MLPs, experts, logits.
 struct Builder : OpBuilder {
   void embedding() const {
@@ -51,13 +56,31 @@ struct Builder : OpBuilder {
                 .stride = shard.parallel.tp * shard.shared_prompts.devices});
   }
 
+  // Layers whose MLP gets narrow inputs. Experts that make their own need none, unless shared experts do or the inputs travel narrow.
+  std::int64_t narrow_mlps() const {
+    const bool exchange = shard.expert_replicas > 1;
+    const bool travel_narrow = exchange && sent_value(shard) < kActivationBytes;
+    const bool own = shard.experts_quantize && shard.shared_intermediate == 0 && !travel_narrow;
+    return own ? counts.dense : counts.mlps();
+  }
+
+  // Norms that sums of partial results do on their way: before the experts of a layer, and of what comes out of them. Stages of a
+  // pipeline send what comes out of their last layer, and leave its norm to the next one.
+  double normed_sums() const {
+    const double bytes = rows * double(model.hidden) * kActivationBytes;
+    const std::int64_t devices = shard.parallel.tp;
+    const bool normed = shard.normed_sums && devices > 1 && shard.expert_replicas == 1 &&
+                        bytes <= largest_one_shot(devices);
+    return normed ? double(counts.mixture) : 0;
+  }
+
   void mixers() const {
     const double layers = double(counts.all());
     const OpBuilder parts{shard, model, batch, counts, ops, rows, shard.mixers};
     // Inputs of the mixer and of the MLP.
     const bool alike = shard.mixers == shard.dense;
     if (!alike) parts.quantize(OpName::quantize_input, layers, double(model.hidden));
-    quantize(OpName::quantize_input, (alike ? layers : 0) + double(counts.mlps()),
+    quantize(OpName::quantize_input, (alike ? layers : 0) + double(narrow_mlps()),
              double(model.hidden));
     for (const Mixer* mixer : kMixers) {
       if (const std::int64_t own = mixer->layers(model, counts)) {
@@ -155,7 +178,7 @@ struct Builder : OpBuilder {
         .top_groups = moe.top_groups,
         .ranks = shard.parallel.ep,
         // Dispatch sends matrix inputs, which may be narrower; combine returns 16 bits.
-        .value_bytes = gathered ? gathered_bytes(shard.quant) : sent_bytes(shard),
+        .value_bytes = sent_value(shard),
         .kernels = exchange_kernels()};
     if (exchange) {
       ops.add(OpName::expert_dispatch, gathered ? Family::all_gather : Family::all_to_all, layers,
@@ -219,9 +242,11 @@ void layer_ops(const Builder& build) {
   const LayerCounts& counts = build.counts;
   const ModelSpec& model = build.model;
   if (model.modulation > 0) build.modulation();
-  build.norm(OpName::input_norm, double(counts.all() * model.mixer_norms()));
+  const double normed = build.normed_sums();
+  const double normed_after = build.shard.parallel.pp > 1 ? 0 : normed;
+  build.norm(OpName::input_norm, double(counts.all() * model.mixer_norms()) - normed_after);
   build.mixers();
-  build.norm(OpName::mlp_norm, double(counts.mlps() * model.mlp_norms()));
+  build.norm(OpName::mlp_norm, double(counts.mlps() * model.mlp_norms()) - normed);
   // An MLP of no width is none: layers that are a mixer alone.
   const std::int64_t dense = build.shard.intermediate > 0 ? counts.dense : 0;
   if (dense > 0) {

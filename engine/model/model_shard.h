@@ -51,6 +51,10 @@ struct ModelShard {
   bool joined_attention = false;  // prompts and decodes of a step in one kernel, that for prompts
   bool overlapped_attention = false;  // in two kernels at the same time
   AllReduce all_reduce = AllReduce::custom;
+  // Sums around experts normalise, too, in the one-shot kernel (TensorRT-LLM).
+  bool normed_sums = false;
+  // An engine's call of experts takes 16-bit inputs and makes them narrow itself.
+  bool experts_quantize = false;
   // One half of the tokens computes while the experts of the other exchange.
   bool two_halves = false;
   ContextSharing shared_prompts;  // devices that read a prompt together

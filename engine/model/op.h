@@ -209,7 +209,8 @@ struct Lora {
 enum class Pattern : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, send_recv };
 
 // Whose all-reduce runs inside a node: engines bring one of their own for small messages.
-enum class Library : std::uint8_t { fastest, general, custom };
+// One shot: of the engine's own kernels only that in which every device reads all inputs, or the general library's.
+enum class Library : std::uint8_t { fastest, general, custom, one_shot };
 
 struct Collective {
   Pattern pattern = Pattern::all_reduce;

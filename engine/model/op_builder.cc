@@ -3,6 +3,21 @@
 #include "engine/model/passes.h"
 
 namespace engine {
+namespace {
+
+Library library_of(AllReduce choice) {
+  switch (choice) {
+    case AllReduce::nccl:
+      return Library::general;
+    case AllReduce::one_shot:
+      return Library::one_shot;
+    case AllReduce::custom:
+      break;
+  }
+  return Library::fastest;
+}
+
+}  // namespace
 
 void OpBuilder::norm(OpName name, double calls) const {
   ops.add(name, Family::norm, calls, norm_pass(rows, double(model.hidden)));
@@ -22,8 +37,7 @@ void OpBuilder::all_reduce(OpName name, double calls) const {
                      .bytes = rows * double(model.hidden) * kActivationBytes,
                      .ranks = shard.parallel.tp,
                      .stride = 1,
-                     .library = shard.all_reduce == AllReduce::nccl ? Library::general
-                                                                    : Library::fastest});
+                     .library = library_of(shard.all_reduce)});
 }
 
 }  // namespace engine

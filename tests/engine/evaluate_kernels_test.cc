@@ -117,10 +117,96 @@ TEST(EngineKernels, ItsOwnAllReduceIsNeverSlowerThanTheLibraryAlone) {
             0.6 * reduce_time(AllReduce::nccl, 1, a100()));
 }
 
+// One kernel of its own is worth as much as all where messages are small, and nothing where they are large.
+TEST(EngineKernels, OneShotIsForSmallMessagesAndElseTheLibrary) {
+  for (std::int64_t sequences = 1; sequences <= 4096; sequences *= 4) {
+    const double one_shot = reduce_time(AllReduce::one_shot, sequences, a100());
+    EXPECT_GE(one_shot, reduce_time(AllReduce::custom, sequences, a100())) << sequences;
+    EXPECT_LE(one_shot, reduce_time(AllReduce::nccl, sequences, a100())) << sequences;
+  }
+  EXPECT_NEAR(
+      reduce_time(AllReduce::one_shot, 1, a100()) / reduce_time(AllReduce::custom, 1, a100()), 1,
+      1e-3);
+  EXPECT_EQ(reduce_time(AllReduce::one_shot, 4096, a100()),
+            reduce_time(AllReduce::nccl, 4096, a100()));
+}
+
+// Norms of a decode of a mixture on eight devices.
+double norm_calls(AllReduce kind, const Device& device, const Parallelism& parallel,
+                  std::int64_t sequences) {
+  const ModelSpec model = toys::mixture();
+  ModelShard shard = shard_of(model, parallel, {});
+  choose_kernels({.all_reduce = kind}, device, fabric_of({}, device), shard);
+  BatchShape batch;
+  add_decode(batch, sequences, 1024, 0);
+  OpList ops;
+  token_ops(shard, batch, ops);
+  double calls = 0;
+  for (const PlannedOp& planned : ops) {
+    if (planned.family == Family::norm) calls += planned.calls;
+  }
+  return calls;
+}
+
+// TensorRT-LLM's one-shot kernel adds the residual and normalises around experts (PRE_MOE_FUSION, POST_MOE_FUSION); NCCL, which it calls
+// for large sums, for other links and between nodes, does not.
+TEST(EngineKernels, SumsInOneShotNormaliseAroundExperts) {
+  const Device device = a100();
+  const double all = norm_calls(AllReduce::custom, device, {.tp = 8, .ep = 8}, 4);
+  const double mixtures = double(shard_of(toys::mixture(), {}, {}).layers.mixture);
+  ASSERT_GT(mixtures, 0);
+  EXPECT_EQ(norm_calls(AllReduce::one_shot, device, {.tp = 8, .ep = 8}, 4), all - 2 * mixtures);
+  EXPECT_EQ(norm_calls(AllReduce::one_shot, device, {.tp = 8, .ep = 8}, 4096), all);
+  // A pipeline sends what comes out of experts on, and has its norm done where it arrives.
+  EXPECT_EQ(norm_calls(AllReduce::one_shot, device, {.tp = 4, .pp = 2, .ep = 4}, 4),
+            norm_calls(AllReduce::custom, device, {.tp = 4, .pp = 2, .ep = 4}, 4) - mixtures);
+  EXPECT_EQ(norm_calls(AllReduce::one_shot, device, {.tp = 1}, 4),
+            norm_calls(AllReduce::custom, device, {.tp = 1}, 4));
+  Device unlinked = device;
+  unlinked.scale_up = Link{};
+  EXPECT_EQ(norm_calls(AllReduce::one_shot, unlinked, {.tp = 8, .ep = 8}, 4), all);
+  Device of_four = device;
+  of_four.scale_up.devices = 4;
+  EXPECT_EQ(norm_calls(AllReduce::one_shot, of_four, {.tp = 8, .ep = 8}, 4), all);
+}
+
+double quantize_calls(const ModelSpec& model, const Parallelism& parallel,
+                      const ServingSettings& serving) {
+  ModelShard shard =
+      shard_of(model, parallel, {.weights = Dtype::fp8, .activations = Dtype::fp8, .group = 128});
+  choose_kernels(serving, a100(), fabric_of({}, a100()), shard);
+  BatchShape batch;
+  add_decode(batch, 4, 1024, 0);
+  OpList ops;
+  token_ops(shard, batch, ops);
+  double calls = 0;
+  for (const PlannedOp& planned : ops) {
+    if (planned.name == OpName::quantize_input) calls += planned.calls;
+  }
+  return calls;
+}
+
+// An engine's call of experts takes 16 bits and makes them narrow, as it does between its two products. A cast of its own is there for
+// shared experts, which are products like any other, and before inputs travel narrow.
+TEST(EngineKernels, ExpertsMakeTheirInputsNarrowThemselves) {
+  ModelSpec model = toys::mixture();
+  model.moe.shared_intermediate = 0;
+  const LayerCounts layers = shard_of(model, {}, {}).layers;
+  const double mixtures = double(layers.mixture), all = double(layers.all() + layers.mlps());
+  EXPECT_EQ(quantize_calls(model, {.tp = 2}, {}), all - mixtures);
+  const Parallelism shared{.dp = 2, .ep = 2};
+  EXPECT_EQ(quantize_calls(model, shared, {.narrow_exchange = true}), all);
+  EXPECT_EQ(quantize_calls(model, shared, {.narrow_exchange = false}), all - mixtures);
+  model.moe.shared_intermediate = 1024;
+  EXPECT_EQ(quantize_calls(model, {.tp = 2}, {}), all);
+}
+
 TEST(EngineKernels, WithoutDirectLinksThereIsOnlyTheLibrary) {
   Device device = a100();
   device.scale_up = Link{};
   for (const std::int64_t sequences : {1, 64, 1024}) {
+    EXPECT_EQ(reduce_time(AllReduce::one_shot, sequences, device),
+              reduce_time(AllReduce::nccl, sequences, device));
     EXPECT_EQ(reduce_time(AllReduce::custom, sequences, device),
               reduce_time(AllReduce::nccl, sequences, device));
   }

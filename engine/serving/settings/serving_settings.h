@@ -198,8 +198,10 @@ struct ServingSettings {
         "into as many (even); auto: as serving.attention has it",
         any_value);
     visit("all_reduce", self.all_reduce,
-          "all-reduce among the devices of a node; custom: a kernel of the engine's own for small "
-          "messages, which needs direct links; nccl: always the general library",
+          "all-reduce among the devices of a node; custom: kernels of the engine's own for small "
+          "messages, which need direct links; one_shot: likewise, but only one in which every "
+          "device reads all inputs, and which around experts normalises, too (TensorRT-LLM); nccl: "
+          "always the general library",
           any_value);
     visit(
         "four_bit_experts", self.four_bit_experts,

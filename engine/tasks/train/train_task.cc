@@ -186,6 +186,7 @@ std::optional<Refusal> make_trainable(const TaskPoint& point, Deployed& deployed
       choose_calibration(wish, deployed.spec->device, point.resources.calibrations).calibration;
   ModelShard& shard = deployed.shard;
   shard.all_reduce = AllReduce::nccl;
+  shard.normed_sums = shard.experts_quantize = false;
   shard.quant.kv = shard.dense.kv = shard.mixers.kv = Dtype::bf16;
   shard.sampling = Sampling::greedy;
   shard.two_halves = false;

@@ -42,11 +42,13 @@ TEST(ServingSpecs, OnlyEnginesWithFlashAttention2JoinBatchesAndSplitEvenly) {
   }
 }
 
-TEST(ServingSpecs, SarathiHasNoAllReduceOfItsOwn) {
+TEST(ServingSpecs, EachEngineHasTheAllReducesItBrings) {
   engine::ModelSpec model;
   for (const std::string& name : library().names("serving")) {
     EXPECT_EQ(shard_under(name, "a100-80gb-sxm", model).all_reduce,
-              name == "sarathi" ? engine::AllReduce::nccl : engine::AllReduce::custom)
+              name == "sarathi"        ? engine::AllReduce::nccl
+              : name == "tensorrt-llm" ? engine::AllReduce::one_shot
+                                       : engine::AllReduce::custom)
         << name;
   }
 }
