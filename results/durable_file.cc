@@ -126,7 +126,15 @@ void make_folder(const fs::path& folder) {
 void make_folders(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) fail("make the folder", folder, error.value());
+  if (!error) return;
+  const int number = error.value();
+  if (number != ENAMETOOLONG && number != EEXIST && number != ELOOP && number != EINVAL) {
+    fail("make the folder", folder, number);
+  }
+  // It is the name, which the same command would have again.
+  throw FailsAgain("cannot make the folder " + folder.string() + ": " + std::strerror(number),
+                   fs::is_symlink(folder, error) ? "it is a link that leads nowhere; remove it"
+                                                 : "give another name");
 }
 
 void sync_folder(const fs::path& folder) {

@@ -281,10 +281,7 @@ engine::Result<SummaryReport> write_replicate_summary(const fs::path& run, const
   const auto known = summarise(run);
   if (!known.ok()) return known.mistakes();
   const AllPoints points(run, *known);
-  if (points.empty()) {
-    return engine::Mistake{
-        {run.string(), 0, 0}, "the run has no points yet", "run the sweep first"};
-  }
+  if (points.empty()) return without_points(run, *known);
   const Designs designs = designs_of(points);
   Summary summary(points, designs);
   bool counted = false;

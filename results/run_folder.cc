@@ -312,6 +312,7 @@ void RunFolder::record(const std::vector<PartRecord>& parts) {
 }
 
 engine::Result<RunSummary> summarise(const fs::path& folder) {
+  if (auto wrong = no_folder(folder)) return *wrong;
   RunSummary summary;
   for (ShardManifest& found : read_run(folder)) {
     summary.shards.push_back(*found.manifest.header);
@@ -322,13 +323,20 @@ engine::Result<RunSummary> summarise(const fs::path& folder) {
       summary.parts.push_back(std::move(part));
     }
   }
-  if (summary.shards.empty()) {
-    return mistake(
-        folder,
-        fs::exists(folder) ? "not a run folder: it has no manifest" : "there is no such folder",
-        "give the folder of `run -o DIR`");
-  }
+  if (summary.shards.empty()) return no_manifest(folder);
   return summary;
+}
+
+Mistake without_points(const fs::path& folder, const RunSummary& known) {
+  if (known.complete()) {
+    return mistake(folder,
+                   "the run is done and has no points: 'require' or 'when' rule out every position",
+                   "'llmsweep check' of its sweep says how many each one rejects");
+  }
+  return mistake(folder,
+                 fmt::format("the run has no points yet: {} of {} positions are done",
+                             known.done.count(), known.positions),
+                 "wait for it, or go on with it by the same 'llmsweep run'");
 }
 
 }  // namespace results

@@ -69,5 +69,7 @@ struct RunSummary {
 };
 // A folder that is no run is a mistake; manifests that cannot be believed are a Failure.
 engine::Result<RunSummary> summarise(const std::filesystem::path& folder);
+// Why a run that its manifests know has not one row to answer from.
+engine::Mistake without_points(const std::filesystem::path& folder, const RunSummary& known);
 
 }  // namespace results

@@ -65,6 +65,21 @@ std::set<Shard> shards_of(const fs::path& run) {
 
 }  // namespace
 
+std::optional<engine::Mistake> no_folder(const fs::path& run) {
+  std::error_code ignored;
+  const fs::file_type type = fs::status(run, ignored).type();
+  if (type == fs::file_type::not_found) {
+    return mistake(run, "there is no such folder", "give the folder of `run -o DIR`");
+  }
+  // What cannot be asked is for the disk to refuse, when it is listed.
+  if (type == fs::file_type::directory || type == fs::file_type::none) return std::nullopt;
+  return mistake(run, "this is not a folder", "name the run folder, not a file in it");
+}
+
+engine::Mistake no_manifest(const fs::path& run) {
+  return mistake(run, "not a run folder: it has no manifest", "give the folder of `run -o DIR`");
+}
+
 fs::path folder_of(const fs::path& run, Table table) { return run / engine::name_of(table); }
 fs::path folder_lock(const fs::path& run) { return run / ".run.lock"; }
 fs::path shard_lock(const fs::path& run, const Shard& shard) {

@@ -13,6 +13,11 @@ namespace results {
 
 constexpr const char* kRunYaml = "run.yaml";
 
+// Why a path that the user gave can be no run folder: there is nothing, or a file.
+std::optional<engine::Mistake> no_folder(const std::filesystem::path& run);
+// Of a folder that is there and no run.
+engine::Mistake no_manifest(const std::filesystem::path& run);
+
 std::filesystem::path folder_of(const std::filesystem::path& run, Table table);
 // One process at a time opens or repairs a run folder: it holds this lock meanwhile.
 std::filesystem::path folder_lock(const std::filesystem::path& run);

@@ -25,12 +25,7 @@ class Verification {
   explicit Verification(const fs::path& run) : run_(run), manifests_(inspect_run(run)) {}
 
   std::optional<Mistake> refusal() const {
-    if (manifests_.empty()) {
-      return mistake(
-          run_,
-          fs::exists(run_) ? "not a run folder: it has no manifest" : "there is no such folder",
-          "give the folder of `run -o DIR`");
-    }
+    if (manifests_.empty()) return no_manifest(run_);
     for (const ShardManifest& found : manifests_) {
       if (found.manifest.newer_format == 0) continue;
       return mistake(run_,
@@ -193,6 +188,7 @@ std::optional<std::vector<FileHandle>> lock_all(const fs::path& run,
 }  // namespace
 
 engine::Result<VerifyReport> verify_run(const fs::path& run) {
+  if (auto wrong = no_folder(run)) return *wrong;
   Verification verification(run);
   if (auto wrong = verification.refusal()) return *wrong;
   verification.check();
@@ -200,6 +196,7 @@ engine::Result<VerifyReport> verify_run(const fs::path& run) {
 }
 
 engine::Result<VerifyReport> repair_run(const fs::path& run) {
+  if (auto wrong = no_folder(run)) return *wrong;
   // Only now is anything written, be it a lock: a folder that is no run stays as it is.
   if (auto wrong = Verification(run).refusal()) return *wrong;
   try {

@@ -76,10 +76,10 @@ class BadInput(unittest.TestCase):
         places = {"{}": folder, "RUN": self.home / "run", "SELECT": "select count(*) from points"}
         return llmsweep(verb, *(places.get(word, str(self.home / word) if word.startswith("OUT") else word) for word in line))
 
-    def refuses(self, verb, folder, *says, words=None):
+    def refuses(self, verb, folder, *says, words=None, code=None):
         before = contents(self.home)
         done = self.ask(verb, folder, words)
-        self.assertIn(done.returncode, (1, 2), (verb, folder, done.stdout, done.stderr))
+        self.assertIn(done.returncode, (1, 2) if code is None else (code,), (verb, folder, done.stdout, done.stderr))
         for text in says:
             self.assertIn(text, done.stderr, (verb, folder))
         self.assertNotIn("Traceback", done.stderr)
@@ -90,6 +90,51 @@ class BadInput(unittest.TestCase):
         for verb in VERBS:
             self.refuses(verb, self.home / "nowhere", "nowhere", "hint: ")
             self.refuses(verb, self.home / "empty", "empty", "hint: ")
+
+    def test_a_file_in_the_place_of_a_folder(self):
+        for verb in ("top", "pareto", "sensitivity", "report", "compare", "sql", "summarise", "finish", "verify"):
+            self.refuses(verb, self.home / "sweep.yaml", "sweep.yaml: error: this is not a folder\n  hint: name the run folder, not a file in it\n", code=2)
+        for words in (["status", self.home / "sweep.yaml"], ["verify", self.home / "sweep.yaml", "--repair"],
+                      ["run", self.home / "sweep.yaml", "-o", self.home / "new", "--reuse", self.home / "sweep.yaml"]):
+            done = llmsweep(*words)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("this is not a folder", done.stderr)
+            self.assertNotIn("go on with", done.stderr)
+        shutil.rmtree(self.home / "new")
+
+    def test_a_run_without_a_point_is_called_done_and_not_broken(self):
+        spec, run = self.home / "none.yaml", self.home / "none"
+        spec.write_text(SPEC + "require: ['step.batch > 100']\n")
+        self.assertEqual(llmsweep("run", spec, "-o", run, "--shard", "1/2").returncode, 0)
+        for verb in ("top", "pareto", "sensitivity", "report", "compare", "sql", "summarise"):
+            self.refuses(verb, run, "the run has no points yet: 2 of 4 positions are done", code=2)
+        self.assertEqual(llmsweep("run", spec, "-o", run).returncode, 4)
+        for verb in ("top", "pareto", "sensitivity", "report", "compare", "sql", "summarise"):
+            self.refuses(verb, run, "the run is done and has no points: 'require' or 'when' rule out every position", code=2)
+        for verb in ("finish", "verify"):
+            self.assertEqual(self.ask(verb, run).returncode, 0)
+        shutil.rmtree(run)
+        spec.unlink()
+
+    def test_a_run_named_twice_does_not_count_twice(self):
+        (self.home / "link").symlink_to(self.home / "run")
+        self.addCleanup((self.home / "link").unlink)
+        for again in (self.home / "run", f"{self.home}/run/", f"{self.home}/half/../run", self.home / "link"):
+            for words in (["top", "--by", "step_time_s"], ["sensitivity", "--of", "step_time_s"], ["report", "-o", self.home / "OUT.html"]):
+                done = llmsweep(words[0], self.home / "run", again, *words[1:])
+                self.assertEqual((done.returncode, done.stdout), (2, ""), again)
+                self.assertIn(f"{again}: error: this run is named twice", done.stderr)
+        self.assertFalse((self.home / "OUT.html").exists())
+
+    def test_a_folder_whose_name_cannot_be_is_not_tried_again(self):
+        (self.home / "astray").symlink_to(self.home / "nowhere")
+        self.addCleanup((self.home / "astray").unlink)
+        for folder in (self.home / ("x" * 300), self.home / "astray"):
+            done = llmsweep("run", self.home / "sweep.yaml", "-o", folder)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("cannot make the folder", done.stderr)
+            self.assertIn("hint: ", done.stderr)
+            self.assertNotIn("go on with", done.stderr)
 
     def test_a_part_that_is_half_written(self):
         for verb in VERBS:

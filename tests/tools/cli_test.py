@@ -121,6 +121,40 @@ class CommandLine(unittest.TestCase):
                 self.assertEqual(done.stderr.splitlines()[0], f"{option}: '{number}' is not a number above 0")
         self.assertFalse((self.home / "run").exists())
 
+    def test_a_number_is_written_as_in_a_sweep(self):
+        spec = self.spec("base: {task: step, device: l4, model: phi-2}\naxes:\n  - step.batch: {linear: [1, 150], count: 150}\n")
+        for number, code in (("1e2", 2), ("149", 2), ("1_50", 0), ("2e2", 0)):
+            done = llmsweep("run", spec, "-o", self.home / "run", "--limit", number)
+            self.assertEqual(done.returncode, code, (number, done.stderr))
+        done = llmsweep("run", spec, "-o", self.home / "run", "--limit", "1.5")
+        self.assertEqual((done.returncode, done.stderr.splitlines()[0]), (2, "--limit: '1.5' is not a whole number"))
+        done = llmsweep("top", self.home / "run", "--by", "step_time_s", "-n", "1e1")
+        self.assertEqual(len(done.stdout.splitlines()), 11)
+
+    def test_a_name_that_is_empty_is_a_mistake(self):
+        for option in ("-o", "--reuse"):
+            done = llmsweep("run", FIRST, option, "", cwd=self.home)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("the name is empty", done.stderr)
+        self.assertEqual(list(self.home.iterdir()), [])
+
+    def test_a_run_that_reuses_nothing_says_so(self):
+        lines = "base: {{task: step, device: l4, model: phi-2}}\naxes:\n  - step.batch: [{}]\n"
+        for name, batches in (("old", "1, 2"), ("wider", "1, 2, 3"), ("apart", "5, 6")):
+            spec = self.home / f"{name}.yaml"
+            spec.write_text(lines.format(batches))
+            reuse = [] if name == "old" else ["--reuse", self.home / "run-old"]
+            done = llmsweep("run", spec, "-o", self.home / f"run-{name}", *reuse)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual("has none of these points" in done.stderr, name == "apart", done.stderr)
+
+    def test_the_line_of_python_is_python(self):
+        spec = self.spec("base: {task: step, device: l4, model: phi-2}\n")
+        folder = self.home / "it's \"here\" \\ and ü"
+        done = llmsweep("run", spec, "-o", folder)
+        line = done.stdout.splitlines()[-1].split("in Python: ")[1]
+        self.assertEqual(len(eval(line, {"pandas": pd})), 1, line)
+
     def test_check_tells_what_points_are_not_every_field_of_their_devices(self):
         spec = self.spec("""
 base: {device: h100-sxm, model: llama-3.1-8b}

@@ -78,6 +78,25 @@ class Status(unittest.TestCase):
         self.assertIn(f"{POSITIONS:,} of {POSITIONS:,} positions done (100.0%)", done)
         self.assertNotIn("go on with", done)
 
+    def test_a_split_into_very_many_is_told_in_few_lines(self):
+        self.shard("3/1000000")
+        self.shard("7/1000000")
+        said = llmsweep("status", self.run_folder).stdout
+        self.assertEqual(set(self.rows(said)), {"3/1000000", "7/1000000"})
+        self.assertIn("and 999,998 that have written nothing", said)
+        self.assertIn("and 3,934 more such; or all of it in one: llmsweep run", said)
+        self.assertLess(len(said.splitlines()), 100)
+        # What is said finishes the run.
+        self.assertEqual(llmsweep("run", self.run_folder / "run.yaml", "-o", self.run_folder).returncode, 0)
+        self.assertEqual(len(pd.read_parquet(self.run_folder / "points")), POSITIONS)
+
+    def test_a_split_into_more_than_anybody_has_is_a_mistake(self):
+        for option in ("--shard", "--worker"):
+            done = llmsweep("run", self.spec, "-o", self.run_folder, option, "1/1000001")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("N is at most 1,000,000", done.stderr)
+        self.assertFalse(self.run_folder.exists())
+
     def test_a_writer_that_lives_is_seen_and_not_disturbed(self):
         self.shard("1/2")
         # A second writer, as its lock shows it.

@@ -21,6 +21,29 @@ CLI::Validator above_zero() {
       "");
 }
 
+CLI::Validator whole_above_zero() {
+  return CLI::Validator(
+      [](std::string& text) {
+        const auto number = sweep::parse_number(text);
+        if (!number || *number <= 0) return fmt::format("'{}' is not a number above 0", text);
+        // What is digits is for the option to read: a space may have more points than a signed number.
+        if (text.find_first_not_of("0123456789") == std::string::npos) return std::string();
+        const auto whole = sweep::parse_integer(text);
+        if (!whole) return fmt::format("'{}' is not a whole number", text);
+        text = std::to_string(*whole);
+        return std::string();
+      },
+      "");
+}
+
+CLI::Validator not_empty() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return text.empty() ? std::string("the name is empty") : std::string();
+      },
+      "");
+}
+
 std::optional<sweep::SweepSpec> read_or_complain(const std::filesystem::path& file) {
   auto spec = sweep::read_sweep(file, standard_library());
   if (!spec) {

@@ -40,6 +40,10 @@ void add_completion(CLI::App& app, int& exit_code);
 
 // Of an option that takes a number above 0.
 CLI::Validator above_zero();
+// Of one that takes a whole number above 0, for `transform`: written as in a sweep, 20_000_000 or 2e7.
+CLI::Validator whole_above_zero();
+// Of one that names a file or folder: a script whose variable is not set must not get the default.
+CLI::Validator not_empty();
 
 // Reads a sweep; prints every mistake to stderr and returns nothing if there are any.
 std::optional<sweep::SweepSpec> read_or_complain(const std::filesystem::path& file);

@@ -135,7 +135,7 @@ void add_options(CLI::App* verb, CompareArguments& arguments) {
       ->type_name("FILE");
   verb->add_option("-n,--count", arguments.count,
                    "points of each figure in such a table, the worst first (default: 1000)")
-      ->check(above_zero())
+      ->transform(whole_above_zero())
       ->type_name("N");
   verb->add_flag("--common", arguments.common,
                  "only points and figures that both have, as of a measured run and its simulation");

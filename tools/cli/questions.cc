@@ -193,7 +193,7 @@ void add_top(CLI::App& app, int& exit_code) {
   auto* lowest = verb->add_flag("--lowest", asked->lowest, "the lowest is the best");
   verb->add_flag("--highest", asked->highest, "the highest is the best")->excludes(lowest);
   verb->add_option("-n,--count", asked->count, "how many (default: 10, or 1 of each group)")
-      ->check(above_zero())
+      ->transform(whole_above_zero())
       ->type_name("N");
   add_rows_options(verb, asked);
   verb->callback([asked, &exit_code] {

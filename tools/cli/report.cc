@@ -83,7 +83,7 @@ void add_report(CLI::App& app, int& exit_code) {
       ->type_name("EXPR");
   verb->add_option("--points", arguments->options.most_points,
                    "most points in the page; more are thinned out evenly (default: 250000)")
-      ->check(above_zero())
+      ->transform(whole_above_zero())
       ->type_name("N");
   verb->callback([arguments, &exit_code] { exit_code = write_report(*arguments); });
 }

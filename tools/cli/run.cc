@@ -40,6 +40,9 @@ struct RunArguments {
   std::string command;  // that goes on with this run, to paste into a shell
 };
 
+// As many as 'llmsweep slurm' starts. 'llmsweep status' looks at each.
+constexpr std::uint32_t kMostShards = 1'000'000;
+
 // "2/8": the second of eight shards.
 std::optional<results::Shard> parse_shard(const std::string& text) {
   const auto slash = text.find('/');
@@ -48,7 +51,9 @@ std::optional<results::Shard> parse_shard(const std::string& text) {
   const char* end = text.data() + text.size();
   const auto first = std::from_chars(text.data(), text.data() + slash, k);
   const auto second = std::from_chars(text.data() + slash + 1, end, n);
-  if (first.ptr != text.data() + slash || second.ptr != end || k < 1 || k > n) return std::nullopt;
+  if (first.ptr != text.data() + slash || second.ptr != end || k < 1 || k > n || n > kMostShards) {
+    return std::nullopt;
+  }
   return results::Shard{.number = k, .count = n};
 }
 
@@ -110,6 +115,14 @@ Work taken_work(const results::RunFolder& folder) {
                               counted(run.positions, "position"))};
 }
 
+// A text as Python reads it.
+std::string python_text(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text)
+    quoted += c == '\'' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
+  return quoted + "'";
+}
+
 int say_how_it_ended(const RunArguments& arguments, const sweep::SweepSpec& spec,
                      const sweep::RunReport& report, const sweep::Tally& all) {
   if (all.rows() > report.tally.rows()) {
@@ -125,7 +138,8 @@ int say_how_it_ended(const RunArguments& arguments, const sweep::SweepSpec& spec
     if (!std::filesystem::exists(std::filesystem::path(arguments.folder) / table)) continue;
     tables += fmt::format("{}{}/{}", tables.empty() ? "" : ", ", arguments.folder, table);
   }
-  print("tables: {}; in Python: pandas.read_parquet('{}/points')\n", tables, arguments.folder);
+  print("tables: {}; in Python: pandas.read_parquet({})\n", tables,
+        python_text(arguments.folder + "/points"));
   if (!nothing_works(all) || !is_complete(arguments.folder)) return kOk;
   std::fflush(stdout);
   print(stderr, "warning: {}", nothing_works_text(all, spec));
@@ -185,6 +199,13 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   if (archive != nullptr) {
     for (const std::string& notice : archive->notices()) print(stderr, "note: {}\n", notice);
+    if (report.tally.reused == 0 && report.tally.rows() > 0) {
+      print(
+          stderr,
+          "note: {} has none of these points, so all were computed: a point is the same where all "
+          "its settings and the model version are\n",
+          arguments.reuse);
+    }
   }
   print("{} in {} ({:.3g} positions/s)\n", counted(report.tally.rows(), "row"),
         duration(taken.count()), double(report.tally.positions()) / taken.count());
@@ -200,8 +221,9 @@ int run(RunArguments arguments) {
   const auto shard = parse_shard(which);
   if (!shard) {
     print(stderr,
-          "error: --{0}: '{1}' is not a {0}\n  hint: write K/N with 1 <= K <= N, as in 2/8\n",
-          takes ? "worker" : "shard", which);
+          "error: --{0}: '{1}' is not a {0}\n  hint: write K/N with 1 <= K <= N, as in 2/8; N is "
+          "at most {2}\n",
+          takes ? "worker" : "shard", which, grouped(kMostShards));
     return kMistake;
   }
   const auto spec = read_or_complain(arguments.spec);
@@ -241,6 +263,7 @@ void add_run(CLI::App& app, int& exit_code, const std::string& program) {
       "  llmsweep run wider.yaml -o runs/wider --reuse runs/night");
   verb->add_option("spec", arguments->spec, "the sweep")->required()->type_name("SPEC");
   verb->add_option("-o,--output", arguments->folder, "run folder (default: runs/NAME of the spec)")
+      ->check(not_empty())
       ->type_name("DIR");
   verb->add_option("-j,--threads", arguments->threads, "threads to use (default: one per core)")
       ->check(CLI::Range(1, 4096))
@@ -254,10 +277,11 @@ void add_run(CLI::App& app, int& exit_code, const std::string& program) {
       ->type_name("K/N")
       ->excludes(fixed);
   verb->add_option("--reuse", arguments->reuse, "run folder whose finished points are taken over")
+      ->check(not_empty())
       ->type_name("DIR");
   verb->add_option("--limit", arguments->limit,
                    "most positions to run (default: the spec's, or 20,000,000)")
-      ->check(above_zero())
+      ->transform(whole_above_zero())
       ->type_name("N");
   verb->add_option("--point-budget", arguments->point_budget,
                    "units of work after which a point is given up, as a row with status 'failed'; "

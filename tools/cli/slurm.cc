@@ -119,7 +119,7 @@ void add_slurm(CLI::App& app, int& exit_code) {
   verb->add_option("--memory", job.memory, "memory of a task, as sbatch takes it")
       ->type_name("SIZE");
   verb->add_option("--limit", job.limit, "most positions to run, as of 'run'")
-      ->check(above_zero())
+      ->transform(whole_above_zero())
       ->type_name("N");
   verb->add_flag("--dry-run", arguments->dry_run, "only write the scripts");
   verb->callback([arguments, &exit_code] { exit_code = submit(*arguments); });

@@ -78,6 +78,10 @@ int ask(const std::string& folder, const std::string& query, const std::string& 
     print(stderr, "{}", engine::to_text(known.mistakes()));
     return kMistake;
   }
+  if (known->tally.rows() == 0) {
+    print(stderr, "{}", engine::to_text({results::without_points(folder, *known)}));
+    return kMistake;
+  }
   if (!known->complete()) {
     print(stderr, "note: {} is not finished: {} of {} positions are done\n", folder,
           known->done.count(), known->positions);

@@ -18,6 +18,13 @@ namespace tools {
 namespace {
 
 constexpr std::size_t kMostRanges = 8;
+// A run may be split among a million. Beyond so many only those that wrote or write something are told.
+constexpr std::size_t kMostIdle = 64;
+constexpr std::size_t kMostCommands = 64;
+
+bool is_idle(const ShardStatus& shard) {
+  return shard.parts == 0 && shard.writer != results::Writer::alive;
+}
 
 const char* word_for(const RunStatus& run, const ShardStatus& shard) {
   // A worker is done when there is nothing left that it could take.
@@ -44,11 +51,17 @@ std::string ranges_text(const sweep::IndexSet& set) {
   return text + (more > 0 ? fmt::format(" and {} more ranges", more) : "");
 }
 
-results::TextTable shard_table(const RunStatus& status) {
+std::vector<ShardStatus> shown_shards(const RunStatus& status) {
+  std::vector<ShardStatus> shown = status.shards;
+  if (shown.size() > kMostIdle) std::erase_if(shown, is_idle);
+  return shown;
+}
+
+results::TextTable shard_table(const RunStatus& status, const std::vector<ShardStatus>& shards) {
   results::TextTable table;
   const auto column = [&](const char* name, auto cell) {
     results::TextColumn& cells = table.columns.emplace_back(name);
-    for (const ShardStatus& shard : status.shards) cells.append(cell(shard));
+    for (const ShardStatus& shard : shards) cells.append(cell(shard));
   };
   column("shard",
          [](const auto& s) { return fmt::format("{}/{}", s.shard.number, s.shard.count); });
@@ -71,13 +84,18 @@ void print_what_to_do(const std::string& folder, const RunStatus& status) {
                                       shell_word(folder + "/run.yaml"), shell_word(folder));
   const bool taken = status.sharing == results::Sharing::taken;
   bool said = false;
+  std::size_t dead = 0;
   for (const ShardStatus& shard : status.shards) {
-    if (!shard.is_dead()) continue;
+    if (!shard.is_dead() || ++dead > kMostCommands) continue;
     print("{}{}\n", run,
           shard.shard.count > 1 || taken ? fmt::format(" --{} {}/{}", taken ? "worker" : "shard",
                                                        shard.shard.number, shard.shard.count)
                                          : "");
     said = true;
+  }
+  if (dead > kMostCommands) {
+    print("and {} more such; or all of it in one: llmsweep run {} -o {}\n",
+          grouped(dead - kMostCommands), shell_word(folder + "/run.yaml"), shell_word(folder));
   }
   // There are free pieces, and no worker is left to take them.
   if (!said && !status.has_writer()) print("{}\n", run);
@@ -93,7 +111,11 @@ int print_status(const std::string& folder) {
         counted(status->positions, "position"),
         100 * double(status->done.count()) / double(std::max<std::uint64_t>(status->positions, 1)),
         counted(status->rows, "row"));
-  print("{}", to_text(shard_table(*status), AnswerFormat::text));
+  const std::vector<ShardStatus> shown = shown_shards(*status);
+  print("{}", to_text(shard_table(*status, shown), AnswerFormat::text));
+  if (const std::size_t idle = status->shards.size() - shown.size(); idle > 0) {
+    print("and {} that have written nothing\n", grouped(idle));
+  }
   if (status->is_complete()) return kOk;
   if (status->untaken > 0) print("waiting for a worker: {}\n", counted(status->untaken, "piece"));
   if (status->positions_per_s > 0) {
@@ -136,7 +158,7 @@ int finish_run(const FinishArguments& arguments) {
   }
   if (!report->damage.empty()) {
     print(stderr, "  hint: 'llmsweep verify {} --repair' drops it, and the next run computes it\n",
-          folder);
+          shell_word(folder));
   }
   if (!report->sound()) return kFailure;
   const auto status = run_status(folder);

@@ -151,7 +151,7 @@ void add_trace(CLI::App& app, int& exit_code) {
   verb->add_option("-o,--output", arguments->file, "file to write (default: trace.json)")
       ->type_name("FILE");
   verb->add_option("--requests", arguments->requests, "most requests to show (default: 2000)")
-      ->check(above_zero())
+      ->transform(whole_above_zero())
       ->type_name("N");
   verb->add_option("--steps", arguments->replay.steps,
                    "most steps of replicas, or passes of a pipeline, to show (default: 2000)")
@@ -161,7 +161,7 @@ void add_trace(CLI::App& app, int& exit_code) {
       ->type_name("N");
   verb->add_option("--moments", arguments->replay.moments,
                    "moments of the counters (default: 1000)")
-      ->check(above_zero())
+      ->transform(whole_above_zero())
       ->type_name("N");
   verb->add_option("--every", arguments->replay.every, "seconds between two of these moments")
       ->check(above_zero())

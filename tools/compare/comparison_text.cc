@@ -32,7 +32,7 @@ std::string number(double value) { return std::isnan(value) ? "" : sweep::format
 std::string percent(double share) {
   if (std::isnan(share)) return "";
   if (std::isinf(share)) return "from 0";
-  return fmt::format("{:.3g}", 100 * share);
+  return fmt::format("{:.3g}", 100 * share + 0.0);  // no "-0"
 }
 // In a sentence, where no column says that it is a change.
 std::string moved_by(double share) { return (share > 0 ? "+" : "") + percent(share) + "%"; }

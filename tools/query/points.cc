@@ -36,9 +36,7 @@ engine::Mistake not_a_run(const fs::path& folder, const std::string& table) {
   if (!fs::is_directory(folder, ignored)) {
     return {where, "this is not a folder", "name the run folder, not a file in it"};
   }
-  return {where,
-          "this is not a run folder, or it has no rows yet: there is no " + table +
-              "/part-*.parquet in it",
+  return {where, "this is not a run folder: there is no " + table + "/part-*.parquet in it",
           "a run folder is what 'llmsweep run SPEC -o DIR' writes"};
 }
 
@@ -162,8 +160,16 @@ struct Opened {
   std::string note;
 };
 
+// Of a folder without a file of the table: it may be a run all the same.
+engine::Mistake nothing_to_open(const std::string& folder, const std::string& table) {
+  const engine::Mistake no_run = not_a_run(folder, table);
+  if (table != "points") return no_run;
+  const auto known = believed(folder);
+  return known ? results::without_points(folder, *known) : no_run;
+}
+
 engine::Result<Opened> open_run(const std::string& folder, const std::string& table) {
-  if (results::table_files(folder, table).empty()) return not_a_run(folder, table);
+  if (results::table_files(folder, table).empty()) return nothing_to_open(folder, table);
   const auto known = believed(folder);
   if (!known) return known.mistakes();
   Opened opened{.run = {.folder = folder}};
@@ -171,7 +177,7 @@ engine::Result<Opened> open_run(const std::string& folder, const std::string& ta
     opened.run.files.emplace_back(file);
     opened.run.rows += opened.run.files.back().rows();
   }
-  if (opened.run.files.empty()) return not_a_run(folder, table);
+  if (opened.run.files.empty()) return nothing_to_open(folder, table);
   if (!known->complete()) {
     opened.note = fmt::format("{} is not finished: {} of {} positions are done", folder,
                               known->done.count(), known->positions);
@@ -191,7 +197,16 @@ engine::Result<RunRows> RunRows::open(const std::vector<std::string>& folders,
                             .role = ColumnRole::label,
                             .description = "folder of the run"});
   }
+  std::set<fs::path> places;
   for (const std::string& folder : folders) {
+    std::error_code ignored;
+    const fs::path place = fs::weakly_canonical(folder, ignored);
+    if (table == "points" && !places.insert(place).second) {
+      mistakes.push_back({{.file = folder},
+                          "this run is named twice, so each of its points would count twice",
+                          "name each run once"});
+      continue;
+    }
     auto opened = results::read_again_if_replaced(folder, [&] { return open_run(folder, table); });
     if (!opened) {
       mistakes.insert(mistakes.end(), opened.mistakes().begin(), opened.mistakes().end());
