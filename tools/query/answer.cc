@@ -95,6 +95,12 @@ std::string csv_text(const TextTable& table) {
   return text;
 }
 
+// Columns of a terminal, about: bytes that go on with a character of UTF-8 take none.
+std::size_t width_of(std::string_view text) {
+  return std::size_t(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
 // A long text, such as a command to paste, does not make all others of its column as wide.
 constexpr std::size_t kWidest = 100;
 
@@ -111,10 +117,12 @@ std::string aligned_text(const TextTable& table, AnswerFormat format) {
                             cells.back().find_first_not_of("0123456789.e+-") == std::string::npos);
     }
     std::size_t width = bars ? 3 : 1;
-    for (const std::string& cell : cells) width = std::max(width, std::min(cell.size(), kWidest));
+    for (const std::string& cell : cells) {
+      width = std::max(width, std::min(width_of(cell), kWidest));
+    }
     cells[1] = bars ? std::string(width - 1, '-') + (numbers ? ':' : '-') : "";
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      const std::string space(width - std::min(width, cells[i].size()), ' ');
+      const std::string space(width - std::min(width, width_of(cells[i])), ' ');
       lines[i] += (bars ? "| " : "") + (numbers ? space + cells[i] : cells[i] + space) +
                   (bars ? " " : "  ");
     }

@@ -50,8 +50,8 @@ Axis axis_of(const RunRows& rows, const Candidates& candidates, const results::C
   return axis;
 }
 
-// Replicates and seeds are numbered, and the number is no amount of anything.
-bool is_amount(const Axis& axis) { return axis.name != "replicate" && axis.name != "seed"; }
+// Replicates and seeds are numbered: the number is no amount of anything, and none of them is a better choice.
+bool is_setting(const Axis& axis) { return axis.name != "replicate" && axis.name != "seed"; }
 
 // What a sweep names brings other settings along, which then stand on axes of their own: a model its formats, an engine its host.
 bool may_bring(const std::string& axis, const std::string& other) {
@@ -117,6 +117,9 @@ std::vector<std::uint32_t> levels_of(const Axis& axis) {
   return levels;
 }
 
+// Sums of many figures leave a rest in their last digits, which is no effect.
+double without_rounding(double effect) { return std::abs(effect) < 1e-12 ? 0 : effect; }
+
 double explained_share(const std::vector<double>& figure,
                        const std::vector<std::uint32_t>& levels) {
   struct Sum {
@@ -136,7 +139,7 @@ double explained_share(const std::vector<double>& figure,
     between += sum.count * (sum.total / sum.count - mean) * (sum.total / sum.count - mean);
   }
   for (const double value : figure) whole += (value - mean) * (value - mean);
-  return whole > 0 ? between / whole : 0;
+  return whole > 0 ? without_rounding(between / whole) : 0;
 }
 
 // Slope of the figure's logarithm over the axis's, within sets.
@@ -161,7 +164,7 @@ double slope_within(const std::vector<double>& figure, const Axis& axis,
     xy += x * (figure[i] - sum.y / sum.count);
     xx += x * x;
   }
-  return xx > 0 ? xy / xx : kNone;
+  return xx > 0 ? without_rounding(xy / xx) : kNone;
 }
 
 struct Extremes {
@@ -196,7 +199,7 @@ void add_sets(AxisEffect& effect, const std::vector<double>& figure, const Axis&
   effect.ratio = effect.sets > 0 ? std::exp(spread / double(effect.sets)) : kNone;
   const auto most_wins =
       std::ranges::max_element(wins, {}, [](const auto& win) { return win.second; });
-  if (most_wins != wins.end()) effect.best = axis.labels[most_wins->first];
+  if (most_wins != wins.end() && is_setting(axis)) effect.best = axis.labels[most_wins->first];
 }
 
 }  // namespace
@@ -230,7 +233,7 @@ std::vector<AxisEffect> axis_effects(const RunRows& rows, const Candidates& cand
       std::ranges::fill(sets, 0U);
       set_count = 1;
     }
-    const bool has_slope = positive && !axis.numbers.empty() && is_amount(axis);
+    const bool has_slope = positive && !axis.numbers.empty() && is_setting(axis);
     effect.elasticity = has_slope ? slope_within(figure, axis, sets, set_count) : kNone;
     if (!positive) effect.ratio = kNone;
     effects.push_back(std::move(effect));

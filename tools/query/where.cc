@@ -25,7 +25,11 @@ bool starts_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) !=
 bool in_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
 }
-bool in_unit(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '/'; }
+// Letters beyond ASCII, too: the unit of microseconds has one.
+bool in_unit(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '/' ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
 
 // Reads and works out at once: every rule returns the value of what it has read.
 class Evaluation {
@@ -35,7 +39,10 @@ class Evaluation {
   Numbers whole() {
     const Value value = disjunction();
     skip_space();
-    if (at_ < text_.size()) stop_where(at_, "this was not expected here", "");
+    if (at_ < text_.size()) {
+      stop_where(at_, "this was not expected here",
+                 "comparisons are joined by 'and' or 'or', as in a > 1 and a < 9");
+    }
     return spread(numeric(value));
   }
   // What may be a slip of the pen: told, and the answer stands.
@@ -152,10 +159,18 @@ class Evaluation {
     if (column.kind != Value::Kind::text || written.kind != Value::Kind::literal_text) return;
     const std::vector<std::string>& known = column.texts.names;
     if (std::ranges::find(known, written.literal) != known.end()) return;
-    if (!equal && sweep::likely(written.literal, known).empty()) return;
-    const std::string hint = sweep::suggestion(written.literal, known, "known values");
+    // Answers show the labels of an axis under its name, and those have a column of their own.
+    const std::string axis = std::string(kAxisPrefix) + column.name;
+    const bool is_label = rows_.find(axis) != nullptr && has_text(axis, written.literal);
+    if (!equal && !is_label && sweep::likely(written.literal, known).empty()) return;
+    const std::string hint = is_label ? fmt::format("it is a label of the axis: write {}", axis)
+                                      : sweep::suggestion(written.literal, known, "known values");
     notes_.push_back(fmt::format("--where:1:{}: no point has '{}' as {}{}", written.offset + 1,
                                  written.literal, column.name, hint.empty() ? "" : "; " + hint));
+  }
+  bool has_text(const std::string& column, const std::string& text) const {
+    const std::vector<std::string> names = rows_.texts(column).names;
+    return std::ranges::find(names, text) != names.end();
   }
   static std::optional<std::string_view> text_at(const Value& value, std::size_t row) {
     if (value.kind == Value::Kind::literal_text) return value.literal;
@@ -297,6 +312,11 @@ class Evaluation {
     return value;
   }
 
+  bool ends_unit(std::size_t start, std::size_t end) const {
+    const bool whole = end == text_.size() || !(in_name(text_[end]) || text_[end] == '(');
+    return whole && sweep::find_unit(text_.substr(start, end - start)).has_value();
+  }
+
   Value number() {
     const std::size_t offset = at_;
     const std::size_t length = sweep::leading_number(text_.substr(at_));
@@ -310,9 +330,12 @@ class Evaluation {
     while (end < text_.size() && in_unit(text_[end])) ++end;
     const std::string_view word = text_.substr(start, end - start);
     if (word.empty() || word[0] == '/' || word == "and" || word == "or") return value;
-    const auto quantity = sweep::parse_quantity(text_.substr(offset, end - offset));
-    if (!quantity)
+    // The longest that is one: "GB/s", but "GB" in "80 GB/parallel.tp".
+    while (end > start && !ends_unit(start, end)) --end;
+    if (end == start)
       stop_where(start, "'" + std::string(word) + "' is not a unit", "as in 50 ms or 80 GB");
+    const auto quantity = sweep::parse_quantity(text_.substr(offset, end - offset));
+    if (!quantity) stop_where(offset, "this is not a number", "");
     at_ = end;
     value.numbers = {quantity->value};
     value.unit = quantity->unit.symbol;

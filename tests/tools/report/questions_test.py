@@ -221,6 +221,39 @@ axes:
         self.assertEqual(len(markdown), len(tables["csv"]) + 2)
         self.assertTrue(all(line.count("|") == len(tables["csv"].columns) + 1 for line in markdown))
 
+    def test_units_of_an_expression_are_those_of_a_sweep(self):
+        fast = self.ok[self.ok.step_time_s < 8e-3]
+        room = self.ok[self.ok.memory_used_bytes < 40e9 / self.ok["parallel.tp"]]
+        self.assertTrue(0 < len(fast) < len(self.ok) and 0 < len(room) < len(self.ok))
+        for where, rows in (("step_time_s < 8000 us", fast), ("step_time_s < 8000 µs", fast), ("step_time_s < 8e3 μs", fast),
+                            ("memory_used_bytes < 40 GB/parallel.tp", room), ("memory_used_bytes * parallel.tp < 40 GB", room)):
+            answer = self.answer("top", "--by", "step_time_s", "-n", 1000, "--where", where)
+            self.assertEqual(sorted(answer["index"]), sorted(rows["index"]), where)
+        for where in ("step_time_s < 8 usec", "step_time_s < 8 µ", "1 < step.batch < 9"):
+            done = llmsweep("top", self.run_folder, "--by", "step_time_s", "--where", where)
+            self.assertEqual(done.returncode, 2, where)
+            self.assertIn("hint: ", done.stderr, where)
+
+    def test_a_label_in_the_place_of_a_name_is_told(self):
+        (self.home / "labels.yaml").write_text("""
+base: {task: step, device: l4, model: phi-2}
+axes: [host: [{value: vllm-v1, label: graphs}, {value: eager-pytorch, label: größer}], step.batch: [1, 2]]
+""")
+        run = self.home / "labels"
+        self.assertEqual(llmsweep("run", self.home / "labels.yaml", "-o", run).returncode, 0)
+        for comparison in ("==", "!="):
+            done = llmsweep("top", run, "--by", "step_time_s", "--where", f"host {comparison} 'graphs'")
+            self.assertIn("no point has 'graphs' as host; it is a label of the axis: write axis.host\n", done.stderr)
+        done = llmsweep("top", run, "--by", "step_time_s", "--where", "axis.host == 'graphs'")
+        self.assertEqual((done.returncode, done.stderr), (0, "4 points, 4 ok, 2 of them asked for\n"))
+        # Columns stand below one another whatever letters a label has.
+        for text in ("text", "markdown"):
+            lines = llmsweep("top", run, "--by", "step_time_s", "--format", text).stdout.splitlines()
+            start = lines[0].index("step.batch") if text == "text" else lines[0].index("|", lines[0].index("host"))
+            for line in lines:
+                self.assertIn(line[start - 1], " |-", lines)
+                self.assertTrue(text == "text" or line[start] == "|", lines)
+
     def test_mistakes_are_told_and_change_nothing(self):
         before = listing(self.home)
         run = str(self.run_folder)

@@ -78,6 +78,18 @@ axes: [prefill: [none, {}]]
         self.assertTrue(pd.isna(shown[0]))
         self.assertTrue(shown[1])
 
+    def test_what_moves_nothing_has_no_effect_at_all(self):
+        (self.home / "inert.yaml").write_text("""
+base: {task: step, device: l4, model: phi-2}
+axes: [device.rent: [1 USD/h, 2 USD/h, 3.3 USD/h], step.batch: [1, 7, 30], step.context: [100, 333, 1000]]
+""")
+        run = self.home / "inert"
+        self.assertEqual(llmsweep("run", self.home / "inert.yaml", "-o", run).returncode, 0)
+        done = llmsweep("sensitivity", run, "--of", "step_time_s", "--format", "csv")
+        rent = pd.read_csv(io.StringIO(done.stdout)).set_index("axis").loc["device.rent"]
+        self.assertEqual((rent.explained_percent, rent.ratio, rent.elasticity), (0, 1, 0))
+        self.assertTrue(pd.isna(rent.best))
+
     def test_a_replicate_is_no_knob(self):
         (self.home / "replicates.yaml").write_text("""
 base: {task: serve, device: h100-sxm, model: llama-3.1-8b, load: {requests: 50, lengths: {distribution: lognormal, prompt: 100, output: 20}}}
@@ -88,10 +100,11 @@ replicates: 4
         self.assertEqual(done.returncode, 0, done.stderr)
         done = llmsweep("sensitivity", self.home / "replicates", "--of", "ttft_s", "--format", "csv")
         answer = pd.read_csv(io.StringIO(done.stdout)).set_index("axis")
-        # How much chance moves a figure is worth knowing; there is no percent of a replicate.
+        # How much chance moves a figure is worth knowing; there is no percent of a replicate, and none to choose.
         for axis in ("replicate", "seed"):
             self.assertGreater(answer.ratio[axis], 1, axis)
             self.assertTrue(math.isnan(answer.elasticity[axis]), axis)
+            self.assertTrue(pd.isna(answer.best[axis]), axis)
         self.assertGreater(answer.elasticity["load.rate"], 0)
 
 
