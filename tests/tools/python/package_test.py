@@ -77,6 +77,17 @@ class Package(unittest.TestCase):
         self.assertEqual(list(llmsweep.breakdown(self.run_of_dict, [0]).index), [0])
         self.assertEqual(llmsweep.plot(self.run_of_dict, "step_time_s", "memory_used_bytes", color="step.batch").get_xlabel(), "step_time_s [s]")
 
+    def test_a_folder_is_as_good_as_a_run_and_one_figure_is_a_list_of_one(self):
+        folder = self.run_of_dict.folder
+        asked = {"minimize": ["step_time_s"]}
+        pd.testing.assert_frame_equal(llmsweep.pareto(str(folder), **asked), llmsweep.pareto(self.run_of_dict, **asked))
+        self.assertTrue(llmsweep.compare(folder, self.run_of_dict).same)
+        self.assertEqual(list(llmsweep.breakdown(str(folder), [0]).index), [0])
+        with self.assertRaisesRegex(llmsweep.LlmsweepError, r"minimize is a list: \['step_time_s'\]"):
+            llmsweep.pareto(self.run_of_dict, minimize="step_time_s")
+        with self.assertRaisesRegex(llmsweep.LlmsweepError, "not a run folder"):
+            llmsweep.compare(folder.parent, self.run_of_dict)
+
     def test_scenarios_come_back_in_their_order(self):
         frame = self.run_of_dict.points.pandas().set_index(["parallel.tp", "step.batch"])
         scenarios = [{"device": "h100-sxm", "parallel": {"tp": tp}, "step": {"batch": batch}} for batch in (256, 1, 16, 1) for tp in (3, 1, 2)]

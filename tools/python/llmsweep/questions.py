@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from llmsweep.program import MISTAKE, LlmsweepError, call
-from llmsweep.runs import Run
+from llmsweep.runs import Run, open_run
 
 if TYPE_CHECKING:
     import pandas
@@ -26,14 +26,24 @@ def _answer(*words: object, good: Sequence[int] = (0,)) -> tuple[pa.Table, int]:
         return pyarrow.parquet.read_table(file), done.returncode
 
 
+def _opened(run: Run | str | pathlib.Path) -> Run:
+    return run if isinstance(run, Run) else open_run(run)
+
+
+def _names(what: str, names: Sequence[str]) -> Sequence[str]:
+    if isinstance(names, str):  # would be one figure for each of its letters
+        raise LlmsweepError(f"{what} is a list: [{names!r}]", MISTAKE)
+    return names
+
+
 def pareto(
-    run: Run, minimize: Sequence[str] = (), maximize: Sequence[str] = (), where: str | None = None, group_by: str | None = None
+    run: Run | str | pathlib.Path, minimize: Sequence[str] = (), maximize: Sequence[str] = (), where: str | None = None, group_by: str | None = None
 ) -> pandas.DataFrame:
     """The points that no other point beats in every figure."""
-    words: list[object] = ["pareto", run.folder]
-    for name in minimize:
+    words: list[object] = ["pareto", _opened(run).folder]
+    for name in _names("minimize", minimize):
         words += ["--min", name]
-    for name in maximize:
+    for name in _names("maximize", maximize):
         words += ["--max", name]
     if where:
         words += ["--where", where]
@@ -49,9 +59,9 @@ class Comparison:
     text: str  # as 'llmsweep compare' prints it
 
 
-def compare(old: Run, new: Run, tolerance: str | None = None) -> Comparison:
-    """What differs between two runs."""
-    words: list[object] = ["compare", old.folder, new.folder]
+def compare(old: Run | str | pathlib.Path, new: Run | str | pathlib.Path, tolerance: str | None = None) -> Comparison:
+    """What differs between two runs, or between the runs of two folders."""
+    words: list[object] = ["compare", _opened(old).folder, _opened(new).folder]
     if tolerance is not None:
         words += ["--tolerance", tolerance]
     table, code = _answer(*words, good=(SAME, DRIFT))
@@ -59,12 +69,12 @@ def compare(old: Run, new: Run, tolerance: str | None = None) -> Comparison:
     return Comparison(code == SAME, table.to_pandas(), text)
 
 
-def breakdown(run: Run, indices: Sequence[int] | None = None, by: str = "family") -> pandas.DataFrame:
+def breakdown(run: Run | str | pathlib.Path, indices: Sequence[int] | None = None, by: str = "family") -> pandas.DataFrame:
     """Seconds of each point (a row) by family, op or phase (a column)."""
     import pyarrow.dataset as dataset
 
     chosen = None if indices is None else dataset.field("index").isin(list(indices))
-    kernels = run.kernels.arrow(["index", by, "seconds"], filter=chosen).to_pandas()
+    kernels = _opened(run).kernels.arrow(["index", by, "seconds"], filter=chosen).to_pandas()
     return kernels.pivot_table(index="index", columns=by, values="seconds", aggfunc="sum", fill_value=0.0)
 
 
@@ -74,8 +84,9 @@ class Replay:
     timeline: pa.Table  # one row a moment and replica
 
 
-def replay(run: Run, index: int, every: float | None = None) -> Replay:
+def replay(run: Run | str | pathlib.Path, index: int, every: float | None = None) -> Replay:
     """Requests and moments of one served point of a finished run, by simulating it alone; `every` so many seconds."""
+    run = _opened(run)
     with tempfile.TemporaryDirectory(prefix="llmsweep-replay-") as scratch:
         words: list[object] = ["trace", run.folder, "--point", index, "--tables", scratch, "-o", f"{scratch}/trace.json", "--steps", 0]
         call(*words, *([] if every is None else ["--every", every]))
@@ -85,10 +96,11 @@ def replay(run: Run, index: int, every: float | None = None) -> Replay:
         return Replay(*(pyarrow.parquet.read_table(file) for file in files))
 
 
-def plot(run: Run, x: str, y: str, color: str | None = None, ax: Any = None) -> Any:
+def plot(run: Run | str | pathlib.Path, x: str, y: str, color: str | None = None, ax: Any = None) -> Any:
     """Points that work, one mark each; matplotlib's axes come back, with units at them."""
     import matplotlib.pyplot as pyplot
 
+    run = _opened(run)
     ax = ax or pyplot.subplots()[1]
     columns = ["status", x, y] + ([color] if color else [])
     points = run.points.pandas(list(dict.fromkeys(columns)))

@@ -34,7 +34,7 @@ class Table:
         found = self.folder.glob("part-*.parquet") if self._store is None else self._store.glob(f"{self.folder}/part-*.parquet")
         files = sorted(map(str, found))
         if not files:
-            raise LlmsweepError(f"{self.folder}: the run has no such table", MISTAKE)
+            raise LlmsweepError(f"{self.folder}: the run has no such table, or not one row for it", MISTAKE)
         return pyarrow.dataset.dataset(files, format="parquet", filesystem=self._store)
 
     @property
