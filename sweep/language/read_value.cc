@@ -246,7 +246,10 @@ std::optional<LeafValue> read_value(const Leaf& leaf, const Node& node, std::str
     case LeafKind::integer: {
       const auto value = parse_integer(node.text);
       if (!value) {
-        const bool large = is_digits(node.text) && node.text.find('.') == std::string::npos;
+        const bool fraction = node.text.find('.') != std::string::npos ||
+                              node.text.find("e-") != std::string::npos ||
+                              node.text.find("E-") != std::string::npos;
+        const bool large = is_digits(node.text) && !fraction;
         const std::string suffix = advice_on_suffix(node.text);
         reading.mistake(node.where, name + ": " + in_quotes(node.text) + " is not a whole number",
                         large            ? "it is too large for one"
