@@ -247,7 +247,7 @@ void add_sensitivity(CLI::App& app, int& exit_code) {
       "mean.\n"
       "elasticity: percent of the figure for one percent of the axis.\n"
       "best: the value that is best in most sets of such points, none where they are alike.\n"
-      "sets: how many there are, 0 in a sample.\n"
+      "sets: how many there are, 0 in a sample and of the members of a zip.\n"
       "  llmsweep sensitivity runs/first_sweep --of step_time_s");
   verb->add_option("--of,--by", asked->by, "the figure")->required()->type_name("METRIC");
   verb->callback([asked, &exit_code] {

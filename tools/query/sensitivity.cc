@@ -66,9 +66,8 @@ bool may_bring(const std::string& axis, const std::string& other) {
   });
 }
 
-// Whether it brings this one here: it does not move unless the first does.
-bool brings(const Axis& axis, const Axis& other) {
-  if (!may_bring(axis.name, other.name)) return false;
+// Whether the other one does not move unless this one does.
+bool carries(const Axis& axis, const Axis& other) {
   std::map<std::uint32_t, std::uint32_t> along;
   for (std::size_t i = 0; i < axis.codes.size(); ++i) {
     if (along.try_emplace(axis.codes[i], other.codes[i]).first->second != other.codes[i]) {
@@ -76,6 +75,17 @@ bool brings(const Axis& axis, const Axis& other) {
     }
   }
   return true;
+}
+
+bool brings(const Axis& axis, const Axis& other) {
+  return may_bring(axis.name, other.name) && carries(axis, other);
+}
+
+// As members of a zip do: what one of them alone would do no point says. Of a sample, where nearly every value is one of its kind, that
+// says nothing.
+bool always_move_together(const Axis& axis, const Axis& other) {
+  return &axis != &other && !axis.sampled && !other.sampled && carries(axis, other) &&
+         carries(other, axis);
 }
 
 // Candidates that agree on every axis but one, as a number a set.
@@ -118,7 +128,8 @@ std::vector<std::uint32_t> levels_of(const Axis& axis) {
 }
 
 // Sums of many figures leave a rest in their last digits, which is no effect.
-double without_rounding(double effect) { return std::abs(effect) < 1e-12 ? 0 : effect; }
+constexpr double kRounding = 1e-12;
+double without_rounding(double effect) { return std::abs(effect) < kRounding ? 0 : effect; }
 
 double explained_share(const std::vector<double>& figure,
                        const std::vector<std::uint32_t>& levels) {
@@ -138,8 +149,15 @@ double explained_share(const std::vector<double>& figure,
   for (const auto& [level, sum] : sums) {
     between += sum.count * (sum.total / sum.count - mean) * (sum.total / sum.count - mean);
   }
-  for (const double value : figure) whole += (value - mean) * (value - mean);
-  return whole > 0 ? without_rounding(between / whole) : 0;
+  double largest = 0;
+  for (const double value : figure) {
+    whole += (value - mean) * (value - mean);
+    largest = std::max(largest, std::abs(value));
+  }
+  // Of a figure that is the same everywhere there is nothing to explain, though its mean may be off by a rounding.
+  const double rounding = kRounding * largest;
+  if (whole <= double(figure.size()) * rounding * rounding) return 0;
+  return without_rounding(between / whole);
 }
 
 // Slope of the figure's logarithm over the axis's, within sets.
@@ -233,7 +251,10 @@ std::vector<AxisEffect> axis_effects(const RunRows& rows, const Candidates& cand
       std::ranges::fill(sets, 0U);
       set_count = 1;
     }
-    const bool has_slope = positive && !axis.numbers.empty() && is_setting(axis);
+    const bool tied = effect.sets == 0 && std::ranges::any_of(axes, [&axis](const Axis& other) {
+                        return always_move_together(axis, other);
+                      });
+    const bool has_slope = positive && !axis.numbers.empty() && is_setting(axis) && !tied;
     effect.elasticity = has_slope ? slope_within(figure, axis, sets, set_count) : kNone;
     if (!positive) effect.ratio = kNone;
     effects.push_back(std::move(effect));

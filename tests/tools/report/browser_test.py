@@ -3,6 +3,7 @@
 Skipped where there is no Chromium or nothing to drive it; `tools/test --with browser` installs both.
 """
 
+import math
 import os
 import pathlib
 import re
@@ -38,6 +39,13 @@ base:
 axes:
   - load.rate: [2 req/s, 20 req/s]
 """
+TOGETHER = """
+base: {task: serve, device: h100-sxm, model: llama-3.1-8b, load: {requests: 50, lengths: {distribution: lognormal, prompt: 300, output: 60}}}
+axes:
+  - zip: {load.rate: [2 req/s, 20 req/s, 30 req/s], load.lengths.output: [60, 50, 40]}
+  - serving: [vllm-v1, sglang]
+replicates: 3
+"""
 PANELS = ["overview", "pareto", "best", "heat", "breakdown", "sensitivity", "roofline", "mix", "efficiency"]
 
 
@@ -52,7 +60,7 @@ class InABrowser(unittest.TestCase):
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory(prefix="llmsweep-browser-")
         cls.home = pathlib.Path(cls.scratch.name)
-        for name, spec in (("steps", SPEC), ("served", SERVED)):
+        for name, spec in (("steps", SPEC), ("served", SERVED), ("together", TOGETHER), ("alone", SERVED.split("axes:")[0])):
             (cls.home / f"{name}.yaml").write_text(spec)
             assert llmsweep("run", cls.home / f"{name}.yaml", "-o", cls.home / name).returncode == 0
             assert llmsweep("report", cls.home / name, "-o", cls.home / f"{name}.html").returncode == 0
@@ -169,6 +177,31 @@ class InABrowser(unittest.TestCase):
         self.assertEqual(self.page.locator("img").count(), 0)
         self.assertIsNone(self.page.evaluate("window.stolen ?? null"))
 
+    def same_effects_of_axes_that_move_together(self):
+        """An engine brings its host, members of a zip are not told apart, a replicate is no choice, and a figure that is the same everywhere has no spread."""
+        self.open("together")
+        for metric in ("ttft_s", "output_tokens_per_s"):
+            shown = self.page.evaluate("""async (metric) => (await axisEffects([...Array(18).keys()], metric)).map(
+              (effect) => [effect.axis.label, effect.values, 100 * effect.share, effect.ratio, effect.best, effect.sets, effect.elasticity])""", metric)
+            told = llmsweep("sensitivity", self.home / "together", "--of", metric, "--format", "csv").stdout.splitlines()
+            self.assertEqual({row[0] for row in shown}, {"load.rate", "load.lengths.output", "serving", "replicate"})
+            self.assertEqual(len(told), 5)
+            shown = {row[0]: row[1:] for row in shown}
+            for line in told[1:]:
+                axis, count, explained, ratio, elasticity, best, sets = line.split(",")
+                self.assertEqual((shown[axis][0], shown[axis][3], shown[axis][4]), (int(count), best, int(sets)), (metric, axis))
+                self.assertAlmostEqual(shown[axis][1], float(explained), delta=0.02)
+                if ratio:
+                    self.assertAlmostEqual(shown[axis][2], float(ratio), delta=0.002 * float(ratio))
+                self.assertEqual((elasticity, math.isnan(shown[axis][5])), ("", True), (metric, axis))
+        self.open()
+        alike = self.page.evaluate("""async () => {
+          const ranks = await values('axis.parallel.tp');
+          const rows = filters.rows.filter((row) => nameOf(columns.get('axis.parallel.tp'), ranks[row]) === '1');
+          return (await axisEffects(rows, 'weights_bytes')).map((effect) => [effect.axis.label, effect.share, effect.ratio, effect.best]);
+        }""")
+        self.assertEqual(sorted(alike), [["device", 0, 1, ""], ["step.batch", 0, 1, ""]])
+
     def test_the_page_and_the_terminal_agree(self):
         self.open()
         effects = {row[0]: row for row in self.panel_rows("sensitivity")}
@@ -181,6 +214,8 @@ class InABrowser(unittest.TestCase):
             self.assertAlmostEqual(effects[axis][3], float(ratio), delta=0.002 * float(ratio))
             if elasticity:
                 self.assertAlmostEqual(effects[axis][4], float(elasticity), delta=0.002)
+        self.same_effects_of_axes_that_move_together()
+        self.open()
         x, y = self.page.evaluate("[pareto.x(), pareto.y()]")
         kinds = [("--max" if self.page.evaluate(f"betterSign('{name}')") > 0 else "--min", name) for name in (x, y)]
         front = llmsweep("pareto", self.home / "steps", *sum(kinds, ()), "--group-by", "device", "--format", "csv").stdout.splitlines()
@@ -194,6 +229,17 @@ class InABrowser(unittest.TestCase):
         for _, *percentiles in rows:
             self.assertEqual(percentiles, sorted(percentiles))
         self.assertGreater(len(self.panel_rows("timeline")), 10)
+
+    def test_a_run_of_one_point_has_its_time_and_its_kernels(self):
+        self.open("alone")
+        self.assertEqual(len(self.panel_rows("breakdown")), 1)
+        for panel in ("roofline", "mix", "efficiency", "latency", "timeline"):
+            self.assertGreater(len(self.panel_rows(panel)), 0, panel)
+        text = self.page.inner_text("#breakdown")
+        self.assertIn("of the one point.", text)
+        self.assertNotIn("undefined", text)
+        for panel in ("pareto", "best"):
+            self.assertIn("No figure varies", self.page.inner_text(f"#{panel}"))
 
     def test_narrow_dark_and_printed(self):
         self.open(fragment="#theme=dark")

@@ -89,6 +89,28 @@ axes: [device.rent: [1 USD/h, 2 USD/h, 3.3 USD/h], step.batch: [1, 7, 30], step.
         rent = pd.read_csv(io.StringIO(done.stdout)).set_index("axis").loc["device.rent"]
         self.assertEqual((rent.explained_percent, rent.ratio, rent.elasticity), (0, 1, 0))
         self.assertTrue(pd.isna(rent.best))
+        # Nothing explains the spread of a figure that has none.
+        for where in ("step.batch > 0", "step.batch == 7", "step.context > 100"):
+            for figure in ("weights_bytes", "devices"):
+                done = llmsweep("sensitivity", run, "--of", figure, "--where", where, "--format", "csv")
+                self.assertEqual(set(pd.read_csv(io.StringIO(done.stdout)).explained_percent), {0}, (figure, where))
+
+    def test_what_always_moves_together_is_not_told_apart(self):
+        (self.home / "zip.yaml").write_text("""
+base: {task: step, device: h100-sxm, model: llama-3.1-8b, step: {phase: decode}}
+axes:
+  - zip: {step.batch: [1, 8, 64], step.context: [512, 1024, 4096]}
+  - parallel.tp: [1, 2]
+""")
+        done = llmsweep("run", self.home / "zip.yaml", "-o", self.home / "zip")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = llmsweep("sensitivity", self.home / "zip", "--of", "step_time_s", "--format", "csv")
+        answer = pd.read_csv(io.StringIO(done.stdout)).set_index("axis")
+        for axis in ("step.batch", "step.context"):
+            self.assertGreater(answer.explained_percent[axis], 10)
+            self.assertEqual(answer.sets[axis], 0)
+            self.assertTrue(math.isnan(answer.elasticity[axis]), axis)
+        self.assertLess(answer.elasticity["parallel.tp"], 0)
 
     def test_a_replicate_is_no_knob(self):
         (self.home / "replicates.yaml").write_text("""

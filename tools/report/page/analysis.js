@@ -110,6 +110,12 @@ function levelsOf(axis, rows, codes, numbers, distinct) {
   return levels;
 }
 
+// Sums of many figures leave a rest in their last digits, which is no effect.
+const ROUNDING = 1e-12;
+function withoutRounding(effect) {
+  return Math.abs(effect) < ROUNDING ? 0 : effect;
+}
+
 function explainedShare(figure, levels) {
   const sums = new Map();
   let mean = 0;
@@ -123,8 +129,14 @@ function explainedShare(figure, levels) {
   let between = 0;
   for (const {total, count} of sums.values()) between += count * (total / count - mean) ** 2;
   let whole = 0;
-  for (const value of figure) whole += (value - mean) ** 2;
-  return whole > 0 ? between / whole : 0;
+  let largest = 0;
+  for (const value of figure) {
+    whole += (value - mean) ** 2;
+    largest = Math.max(largest, Math.abs(value));
+  }
+  // Of a figure that is the same everywhere there is nothing to explain, though its mean may be off by a rounding.
+  if (whole <= figure.length * (ROUNDING * largest) ** 2) return 0;
+  return withoutRounding(between / whole);
 }
 
 // Slope of log figure over log axis within sets of rows that agree on all other axes.
@@ -148,7 +160,7 @@ function slopeWithin(figure, rows, numbers, sets) {
     xy += x * (value - sum.y / sum.count);
     xx += x * x;
   });
-  return xx > 0 ? xy / xx : NaN;
+  return xx > 0 ? withoutRounding(xy / xx) : NaN;
 }
 
 function setEffect(figure, sets, codes, rows, sign) {
@@ -174,7 +186,7 @@ function setEffect(figure, sets, codes, rows, sign) {
     if (set.count < 2) continue;
     count += 1;
     spread += set.most - set.least;
-    wins.set(set.best, (wins.get(set.best) ?? 0) + 1);
+    if (set.most > set.least) wins.set(set.best, (wins.get(set.best) ?? 0) + 1);  // where all are alike none is best
   }
   const best = [...wins].sort((a, b) => b[1] - a[1] || a[0] - b[0])[0];
   return {sets: count, ratio: count ? Math.exp(spread / count) : NaN, best: best ? best[0] : -1};
@@ -192,9 +204,34 @@ function setsWithout(others, rows) {
   return sets;
 }
 
-// Replicates and seeds are numbered, and the number is no amount of anything.
-function isAmount(axis) {
+// Replicates and seeds are numbered: the number is no amount of anything, and none of them is a better choice.
+function isSetting(axis) {
   return axis.name !== 'axis.replicate' && axis.name !== 'axis.seed';
+}
+
+// Whether the other one does not move unless this one does.
+function carries(one, other, used) {
+  const known = new Map();
+  return used.every((row) => {
+    if (!known.has(one.codes[row])) known.set(one.codes[row], other.codes[row]);
+    return known.get(one.codes[row]) === other.codes[row];
+  });
+}
+
+// Whether an axis moves another one along, as a name of the library does: a model its formats, an engine its host. The other
+// one then says nothing of its own.
+function brings(one, other, used) {
+  const named = (axis) => axis.axis.name.replace(/^axis\./, '');
+  const brought = [['model', 'quant.'], ['serving', 'host'], ['train', 'host']].some(([name, along]) =>
+    named(one).endsWith(name) && named(other).startsWith(named(one).slice(0, -name.length) + along));
+  return brought && carries(one, other, used);
+}
+
+// As members of a zip do: what one of them alone would do no point says. Of a sample, whose columns are settings and where
+// nearly every value is one of its kind, that says nothing.
+function alwaysMoveTogether(one, other, used) {
+  const listed = (axis) => axis.axis.name.startsWith('axis.');
+  return one !== other && listed(one) && listed(other) && carries(one, other, used) && carries(other, one, used);
 }
 
 // Which axis moves a figure: what tools/query/sensitivity.h says of each.
@@ -203,24 +240,27 @@ async function axisEffects(rows, metric) {
   const used = rows.filter((row) => Number.isFinite(all[row]));
   const positive = used.every((row) => all[row] > 0);
   const figure = used.map((row) => (positive ? Math.log(all[row]) : all[row]));
-  const known = [];
+  const moving = [];
   for (const axis of axes) {
     const codes = await values(axis.name);
     const distinct = new Set(used.map((row) => codes[row])).size;
-    if (distinct > 1) known.push({axis, codes, distinct, numbers: await axisNumbers(axis)});
+    if (distinct > 1) moving.push({axis, codes, distinct, numbers: await axisNumbers(axis)});
   }
+  const known = moving.filter((axis) => !moving.some((other) => other !== axis && brings(other, axis, used)));
   const effects = known.map(({axis, codes, distinct, numbers}, a) => {
     let sets = setsWithout(known.filter((_, b) => b !== a), used);
     const effect = setEffect(figure, sets, codes, used, betterSign(metric));
     if (effect.sets === 0) sets = used.map(() => 0);
+    const tied = effect.sets === 0 && known.some((other) => alwaysMoveTogether(known[a], other, used));
+    const hasSlope = positive && numbers && isSetting(axis) && !tied;
     return {
       axis,
       values: distinct,
       sets: effect.sets,
       ratio: positive ? effect.ratio : NaN,
-      best: effect.best < 0 ? '' : nameOf(axis, effect.best),
+      best: effect.best < 0 || !isSetting(axis) ? '' : nameOf(axis, effect.best),
       share: explainedShare(figure, levelsOf(axis, used, codes, numbers, distinct)),
-      elasticity: positive && numbers && isAmount(axis) ? slopeWithin(figure, used, numbers, sets) : NaN,
+      elasticity: hasSlope ? slopeWithin(figure, used, numbers, sets) : NaN,
     };
   });
   return effects.sort((a, b) => b.share - a.share);

@@ -1,19 +1,24 @@
 'use strict';
 // Where the time of chosen points goes, side by side.
 
-// What the reader has chosen; until then the best point of each colour of the Pareto explorer.
+const MOST_CHOSEN = 8;
+const NO_POINT = 'No working point is within the limits.';
+
+// What the reader has chosen; until then the best point of each colour of the Pareto explorer. Where no figure varies, none is better.
 async function chosenPoints() {
   const pins = view.pins();
-  if (pins.length || !pareto.y()) return pins;
+  if (pins.length) return pins;
+  if (!pareto.y()) return filters.rows.slice(0, MOST_CHOSEN);
   const of = await values(pareto.y());
   const sign = betterSign(pareto.y());
   const groups = await groupRows(filters.rows, pareto.colour(), MOST_COLOURS);
-  return groups.flatMap((group) => bestOf(group.rows, of, sign, 1)).slice(0, 8);
+  return groups.flatMap((group) => bestOf(group.rows, of, sign, 1)).slice(0, MOST_CHOSEN);
 }
 
 function chosenText(count) {
-  return view.pins().length ?
-      `${count} chosen points` :
+  if (view.pins().length) return `${count} chosen points`;
+  return !pareto.y() ?
+      (filters.rows.length > count ? `the first ${count} points` : count === 1 ? 'the one point' : 'all points') :
       `the best point of each colour (${columns.get(pareto.y())?.label}), until you choose others`;
 }
 
@@ -98,7 +103,7 @@ async function barNames(rows) {
 
 async function drawBreakdown() {
   const rows = await chosenPoints();
-  if (rows.length === 0) return {summary: 'No working point is within the limits.'};
+  if (rows.length === 0) return {summary: NO_POINT};
   const families = await familySeconds(rows);
   const names = await Promise.all(rows.map(rowName));
   const index = await values('index');

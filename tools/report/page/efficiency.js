@@ -120,7 +120,7 @@ async function drawEfficiency() {
                        })
                        .filter((family) => family.high > 0)  // gaps and the host do no work
                        .sort((a, b) => b.taken - a.taken);
-  if (families.length === 0) return {summary: NO_KERNELS};
+  if (families.length === 0) return {summary: filters.rows.length ? NO_KERNELS : NO_POINT};
   const devices = [...new Set(families.flatMap((family) => [...family.devices.keys()]))];
   const widest = families.reduce((a, b) => (b.high - b.low > a.high - a.low ? b : a));
   return {

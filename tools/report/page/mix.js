@@ -25,7 +25,7 @@ async function drawMix(panel) {
   const rows = await pointsWithKernels();
   mixChoice = {rows, names: await Promise.all(rows.map(rowName))};
   panel.remake();
-  if (rows.length === 0) return {summary: NO_KERNELS};
+  if (rows.length === 0) return withoutKernels();
   const row = rows.includes(Number(view.get('mix', 'x'))) ? Number(view.get('mix')) : rows[0];
   const {phases, families} = phaseMix(await kernelsOf(row));
   const whole = phases.map((_, i) => families.reduce((sum, family) => sum + family.seconds[i], 0));

@@ -123,11 +123,15 @@ async function pointsWithKernels() {
   return (await chosenPoints()).filter((row) => points[firstKernel(points, row)] === row);
 }
 
+async function withoutKernels() {
+  return {summary: (await chosenPoints()).length ? NO_KERNELS : NO_POINT};
+}
+
 async function drawRoofline(panel) {
   const rows = await pointsWithKernels();
   rooflineChoice = {rows, names: await Promise.all(rows.map(rowName))};
   panel.remake();
-  if (rows.length === 0) return {summary: NO_KERNELS};
+  if (rows.length === 0) return withoutKernels();
   const row = rows.includes(Number(view.get('roof', 'x'))) ? Number(view.get('roof')) : rows[0];
   const kernels = await kernelsOf(row);
   const drawn = kernels.filter((kernel) => kernel.flops > 0 && kernel.bytes > 0 && kernel.seconds > 0);
