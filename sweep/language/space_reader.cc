@@ -278,13 +278,15 @@ SpaceNode SpaceReader::read_concat(const NodeEntry& entry) {
   const Setters before = taken_;
   Setters after = before;
   std::vector<std::string> names;
+  std::vector<std::string> shown;  // the same, with the numbers of those that have none
   for (std::size_t i = 0; i < entry.value.items.size(); ++i) {
     taken_ = before;
     trail_.emplace_back(number, int(i));
     names.push_back("");
     node.branches.push_back(read_branch(entry.value.items[i], names.back()));
-    const std::string& name = names.back();
-    if (!name.empty() && std::find(names.begin(), names.end() - 1, name) != names.end() - 1) {
+    shown.push_back(names.back().empty() ? std::to_string(i + 1) : names.back());
+    const std::string& name = shown.back();
+    if (std::find(shown.begin(), shown.end() - 1, name) != shown.end() - 1) {
       reading_.mistake(entry.value.items[i].where,
                        "concat: two sub-sweeps are named '" + name + "'",
                        "rows are told apart by that name; change one");
@@ -297,8 +299,7 @@ SpaceNode SpaceReader::read_concat(const NodeEntry& entry) {
   if (names.size() > 1 || !names.front().empty()) {
     node.label_column = label_column(number == 1 ? "concat" : "concat_" + std::to_string(number));
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const std::string label = names[i].empty() ? std::to_string(i + 1) : names[i];
-      node.branches[i].label = label_code(node.label_column, label);
+      node.branches[i].label = label_code(node.label_column, shown[i]);
     }
   }
   return node;

@@ -98,11 +98,14 @@ void SpaceReader::read_derivations(const Node& node) {
     derivation.formula = int(parts_.formulas.size());
     parts_.formulas.push_back(std::move(*formula));
     derivation.requirement = int(parts_.requirements.size());
+    // Infinite values, NaN and those beyond all whole numbers lie in no range.
+    const char* kind =
+        target.leaf->kind == engine::LeafKind::integer ? "a whole number, " : "a number, ";
     const std::string range = range_text(*target.leaf);
-    parts_.requirements.push_back(
-        {kNone,
-         "derived " + entry.key.text + " is " + (range.empty() ? "a value it can take" : range),
-         true});
+    parts_.requirements.push_back({kNone,
+                                   "derived " + entry.key.text + " is " +
+                                       (range.empty() ? "a value it can take" : kind + range),
+                                   true});
     derived_.emplace_back(derivation.leaf, entry.value.where);
     parts_.derivations.push_back(derivation);
   }

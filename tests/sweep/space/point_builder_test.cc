@@ -137,11 +137,11 @@ TEST(Derive, AValueOutOfRangeRejectsThePoint) {
   const auto points = all_points(spec);
   EXPECT_EQ(points[0].admission, Admission::rejected);
   EXPECT_EQ(spec.space.requirements()[std::size_t(points[0].rejected_by)],
-            "derived step.prompt is at least 1");
+            "derived step.prompt is a whole number, at least 1");
   EXPECT_EQ(points[1].admission, Admission::rejected);  // prompt 0
   EXPECT_EQ(points[2].admission, Admission::rejected);  // cached 1/0
   EXPECT_EQ(spec.space.requirements()[std::size_t(points[2].rejected_by)],
-            "derived step.cached is at least 0");
+            "derived step.cached is a whole number, at least 0");
 }
 
 TEST(Space, ATrillionPointsCountAtOnce) {
