@@ -39,7 +39,13 @@ class Verification {
   void check() {
     check_run_yaml();
     for (ShardManifest& found : manifests_) check_shard(found);
-    for (const std::string& file : foreign_files(run_)) {
+    std::vector<std::string> foreign = foreign_files(run_);
+    // A run that has every row is writing no other: what looks like a part of it has rows that are there already.
+    const bool whole = report_.damage.empty() && report_.done == report_.positions;
+    for (const fs::path& part : unnamed_parts_) {
+      if (whole) foreign.push_back(part.lexically_relative(run_).generic_string());
+    }
+    for (const std::string& file : foreign) {
       report_.foreign.push_back(
           file + " is no part of the run; who reads the folder as a table reads it, too");
     }
@@ -93,7 +99,11 @@ class Verification {
           " ends in half a line, as after a kill: the next run goes on there");
     }
     // A line that is damaged may have named them.
-    const std::size_t unnamed = unnamed_files(run_, found.shard, manifest).size();
+    std::size_t unnamed = 0;
+    for (const fs::path& file : unnamed_files(run_, found.shard, manifest)) {
+      ++unnamed;
+      if (!file.filename().string().starts_with('.')) unnamed_parts_.push_back(file);
+    }
     if (unnamed > 0 && manifest.damage.empty() && lost == 0) {
       report_.notices.push_back(fmt::format(
           "{} unfinished file(s) of shard {}: of a run that goes on or was killed; the next run "
@@ -168,6 +178,7 @@ class Verification {
 
   const fs::path run_;
   std::vector<ShardManifest> manifests_;
+  std::vector<fs::path> unnamed_parts_;  // with names of parts, that no manifest names
   std::vector<ShardManifest*> changed_;  // those of manifests_ that name damaged parts
   bool yaml_sound_ = true;
   VerifyReport report_;
