@@ -100,6 +100,13 @@ class Summarise(unittest.TestCase):
         self.assertEqual(field.metadata[b"unit"], b"s")
         self.assertIn(b"95% interval", field.metadata[b"description"])
 
+    def test_a_file_is_what_its_name_says(self):
+        for name in ("summary.csv", "summary"):
+            done = llmsweep("summarise", self.home / "run", "-o", self.home / name)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("the summary is a Parquet file\n  hint: name it .parquet\n", done.stderr)
+            self.assertFalse((self.home / name).exists())
+
     def test_a_folder_that_is_no_run_is_a_mistake(self):
         result = llmsweep("summarise", self.home)
         self.assertEqual(result.returncode, 2)

@@ -14,6 +14,10 @@ namespace {
 
 int summarise_run(const std::string& folder, std::string file) {
   if (file.empty()) file = folder + "/summary.parquet";
+  if (!file.ends_with(".parquet")) {
+    print(stderr, "{}: error: the summary is a Parquet file\n  hint: name it .parquet\n", file);
+    return kMistake;
+  }
   try {
     const auto report = results::write_replicate_summary(folder, std::filesystem::absolute(file));
     if (!report) {
