@@ -170,11 +170,15 @@ engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::
                                              NamedSpecs& specs) {
   const std::string_view backend = row.text("backend");
   const bool waits = synchronous(backend, row.text("backend_version"));
-  const std::string_view host_name = backend == "trtllm" ? "tensorrt-llm"
-                                     : backend != "vllm" ? "sglang"
-                                     : waits             ? "vllm-v1-synchronous"
-                                                         : "vllm-v1";
-  const std::string_view engine_name = waits ? "vllm-v1-2025" : host_name;
+  const std::string_view engine_name = backend == "trtllm" ? "tensorrt-llm"
+                                       : backend != "vllm" ? "sglang"
+                                       : waits             ? "vllm-v1-2025"
+                                                           : "vllm-v1";
+  // All recipes for two pools of TensorRT-LLM set TRTLLM_ENABLE_PDL.
+  const std::string_view host_name = waits ? "vllm-v1-synchronous"
+                                     : backend == "trtllm" && disaggregated(row)
+                                         ? "tensorrt-llm-pdl"
+                                         : engine_name;
   const auto model = model_of(row);
   if (model == kModelPaths.end()) {
     return engine::Mistake{{}, fmt::format("unknown model '{}'", row.text("model_path")), ""};
