@@ -10,6 +10,7 @@
 #include "results/durable_file.h"
 #include "tools/calibrate/errors/load_calibration.h"
 #include "tools/calibrate/fit/implementation_fits.h"
+#include "tools/calibrate/fit/other_vendors.h"
 #include "tools/calibrate/fit/transfer_fit.h"
 #include "tools/calibrate/tables/network_calls.h"
 #include "tools/calibrate/tables/profile_table.h"
@@ -302,7 +303,9 @@ int calibrate_transfer(const CalibrateArguments& arguments) {
       return kMistake;
     }
     const std::string errors = others->device->fit_error + "; " + fit.calibration.fit_error;
-    fit.calibration = engine::completed_by(*others->device, fit.calibration);
+    engine::Calibration shared = *others->device;
+    widen_pooled(shared, devices, options);
+    fit.calibration = engine::completed_by(std::move(shared), fit.calibration);
     fit.calibration.fit_error = errors;
     fit.calibration.reworded = false;
   }

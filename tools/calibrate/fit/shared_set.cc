@@ -154,10 +154,9 @@ engine::Calibration fit_as_wide(const SharedCalls& calls, const SharedCalls& wid
   return calibration;
 }
 
-// To five digits: more would pretend.
-double rounded(double value) { return std::stod(fmt::format("{:.5g}", value)); }
-
 }  // namespace
+
+double rounded(double value) { return std::stod(fmt::format("{:.5g}", value)); }
 
 bool is_generation(ParameterSet set) {
   return std::ranges::find(kGenerations, set) != kGenerations.end();

@@ -44,4 +44,7 @@ void see_only(engine::Calibration& calibration, const std::string& section,
 void keep_shared_set(const engine::Calibration& from, const std::string& section,
                      engine::ParameterSet set, const Interval& interval, engine::Calibration& into);
 
+// To five digits: more would pretend.
+double rounded(double value);
+
 }  // namespace tools

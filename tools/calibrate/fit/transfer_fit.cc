@@ -70,7 +70,7 @@ class SectionFit {
 
   // The sets that are worth keeping, into `calibration`.
   void keep_sets(const std::vector<Turn>& turns, engine::Calibration& calibration) const {
-    const Interval outside = interval_of(strangers(turns, ""));
+    const Interval outside = interval_of_strangers(strangers(turns, ""));
     keep_generations(calibration);
     for (const ParameterSet set :
          {ParameterSet::synchronous, ParameterSet::asynchronous, ParameterSet::pooled}) {
@@ -283,7 +283,7 @@ class SectionFit {
   static void set_interval(Turn& turn, const std::vector<Turn>& turns) {
     const auto others = strangers(turns, turn.row.device);
     if (turn.row.without == Without::generation && !others.empty()) {
-      const Interval interval = interval_of(others);
+      const Interval interval = interval_of_strangers(others);
       for (Scored& row : turn.scored) {
         row.lo = row.predicted * interval.low;
         row.hi = row.predicted * interval.high;

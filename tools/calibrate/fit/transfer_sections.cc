@@ -26,6 +26,25 @@ bool in_chain(ParameterSet from, ParameterSet set) {
   }
 }
 
+// Measured over predicted, of as many calls of each device.
+std::vector<double> ratios_of(const std::vector<std::vector<Scored>>& devices) {
+  std::size_t fewest = std::size_t(-1);
+  for (const auto& scored : devices) fewest = std::min(fewest, scored.size());
+  std::vector<double> ratios;
+  for (const auto& scored : devices) {
+    for (std::size_t i = 0; i < fewest; ++i) {
+      const Scored& row = scored[i * scored.size() / fewest];
+      ratios.push_back(row.measured / row.predicted);
+    }
+  }
+  return ratios;
+}
+
+Interval nine_in_ten(std::vector<double> ratios) {
+  if (ratios.empty()) return {};
+  return {std::min(1.0, quantile(ratios, 0.05)), std::max(1.0, quantile(ratios, 0.95))};
+}
+
 }  // namespace
 
 std::map<std::string, Section> sections_of(const std::vector<DeviceCalls>& devices,
@@ -85,17 +104,14 @@ std::vector<Scored> scored_by(const engine::Calibration* calibration,
 }
 
 Interval interval_of(const std::vector<std::vector<Scored>>& devices) {
-  std::size_t fewest = std::size_t(-1);
-  for (const auto& scored : devices) fewest = std::min(fewest, scored.size());
-  std::vector<double> ratios;
-  for (const auto& scored : devices) {
-    for (std::size_t i = 0; i < fewest; ++i) {
-      const Scored& row = scored[i * scored.size() / fewest];
-      ratios.push_back(row.measured / row.predicted);
-    }
-  }
-  if (ratios.empty()) return {};
-  return {std::min(1.0, quantile(ratios, 0.05)), std::max(1.0, quantile(ratios, 0.95))};
+  return nine_in_ten(ratios_of(devices));
+}
+
+Interval interval_of_strangers(const std::vector<std::vector<Scored>>& devices) {
+  std::vector<double> ratios = ratios_of(devices);
+  const std::size_t count = ratios.size();
+  for (std::size_t i = 0; i < count; ++i) ratios.push_back(1 / ratios[i]);
+  return nine_in_ten(ratios);
 }
 
 }  // namespace tools

@@ -43,5 +43,8 @@ struct Interval {
 };
 // Of several devices' predictions, each device with the same weight.
 Interval interval_of(const std::vector<std::vector<Scored>>& devices);
+// Of devices whose generation was left out. Where the others are too fast for one, it is too slow for them: how far they are off says how
+// far the next generation may be, and not which way.
+Interval interval_of_strangers(const std::vector<std::vector<Scored>>& devices);
 
 }  // namespace tools

@@ -54,6 +54,9 @@ constexpr Rule kRules[] = {
     {Family::mla_decode, kAny, "Ampere", kNone, Across::median},
     {Family::mla_decode, kAny, kAny, "^trtllm", Across::median},
     {Family::mla_prefill, kAny, kAny, "^trtllm", Across::median},
+    // Weights expanded to 16 bits before: no narrow product.
+    {Family::mla_gen_pre, "fp8", kAny, "^(?!.*dequant_bf16)", Across::median},
+    {Family::mla_gen_post, "fp8", kAny, "^(?!.*dequant_bf16)", Across::median},
     // rc15 ran hot; flashinfer's expert kernels of that version are 3 to 5 times slower.
     {Family::moe, "bf16", "Ampere", "^(?!.*(rc15|flashinfer_cutlass))", Across::least},
     // SGLang expands four-bit weights to 16 bits there first: three times slower.

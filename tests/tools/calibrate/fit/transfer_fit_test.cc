@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tests/support/toys.h"
+#include "tools/calibrate/fit/other_vendors.h"
 #include "tools/calibrate/tables/predict.h"
 
 namespace tools {
@@ -63,6 +65,52 @@ TEST(TransferFit, ADeviceLeftOutIsPredictedByItsRelativeAndByStrangers) {
     EXPECT_LT(row.errors.mean, 0.15) << row.device << " by " << row.set;
     EXPECT_LT(row.errors.mean, row.roofline.mean / 2.5) << row.device << " by " << row.set;
     EXPECT_EQ(row.set, row.without == Without::device ? "hopper" : "pooled");
+  }
+}
+
+// Each of two generations is too slow for the other's parameters or too fast. The third may be either.
+TEST(TransferFit, AGenerationLeftOutMayBeOffEitherWay) {
+  for (const double slower : {1.25, 1.6}) {
+    std::vector<DeviceCalls> devices = {calls_on(device_of("one", "Ampere", 2e12), true),
+                                        calls_on(device_of("two", "Hopper", 2e12), true)};
+    for (MeasuredCall& call : devices[1].calls) call.seconds *= slower;
+    const TransferFit fit = fit_transfer(devices, {});
+    ASSERT_EQ(fit.left_out.size(), 2);
+    for (const LeftOut& row : fit.left_out) {
+      EXPECT_GT(std::abs(row.errors.bias), 0.1) << row.device;
+      EXPECT_GT(row.errors.coverage, 0.75) << row.device << " " << slower;
+    }
+    const auto* pooled = fit.calibration.attn_decode.find(engine::ParameterSet::pooled);
+    EXPECT_NEAR(pooled->low * pooled->high, 1, 1e-3);
+    // A generation that was measured keeps an interval of its own.
+    const auto* hopper = fit.calibration.attn_decode.find(engine::ParameterSet::hopper);
+    EXPECT_LT(hopper->high / hopper->low, 1 + (pooled->high / pooled->low - 1) / 2);
+  }
+}
+
+// What NVIDIA's devices share is not fitted to another vendor's, whose own set speaks for it alone: its calls say how far the shared
+// parameters may be off on a device that has no set.
+TEST(TransferFit, AnotherVendorsCallsWidenWhatEverybodyShares) {
+  const std::vector<DeviceCalls> fitted = {calls_on(device_of("one", "Ampere", 2e12), true),
+                                           calls_on(device_of("two", "Hopper", 3e12), true)};
+  const engine::Calibration before = fit_transfer(fitted, {}).calibration;
+  std::vector<DeviceCalls> others = {calls_on(device_of("other", "CDNA 3", 3e12), true)};
+  for (const double slower : {2.0, 1.0, 0.5}) {
+    std::vector<DeviceCalls> foreign = others;
+    for (MeasuredCall& call : foreign.front().calls) call.seconds *= slower;
+    engine::Calibration shared = before;
+    widen_pooled(shared, foreign, {});
+    const auto* pooled = shared.attn_decode.find(engine::ParameterSet::pooled);
+    const auto* narrow = before.attn_decode.find(engine::ParameterSet::pooled);
+    EXPECT_LE(pooled->low, narrow->low);
+    EXPECT_GE(pooled->high, narrow->high);
+    if (slower != 1) {
+      EXPECT_LT(pooled->low, 0.6);
+      EXPECT_GT(pooled->high, 1.7);
+    }
+    // Measured generations keep theirs.
+    EXPECT_EQ(shared.attn_decode.find(engine::ParameterSet::hopper)->high,
+              before.attn_decode.find(engine::ParameterSet::hopper)->high);
   }
 }
 
