@@ -138,7 +138,9 @@ void add_results(std::vector<Column>& columns) {
   add(ResultColumn::saturation, "saturation", ColumnType::text,
       "how a served load and the system's speed get along: stable, backlogged (queues, but bounded "
       "ones), overloaded (less is finished than arrives), undecided (the run is too short to "
-      "tell); none: nothing was served. With a neighbour, the main model's load: the other's is in "
+      "tell, as any run is at a capacity_req_per_s that is all that can be served: there "
+      "capacity_decided says how sure it is); none: nothing was served. With a neighbour, the main "
+      "model's load: the other's is in "
       "neighbour_overloaded");
   add(ResultColumn::bound, "bound", ColumnType::text,
       "the part without which the point would take the least time: compute, memory, l2 (cache), "

@@ -114,7 +114,9 @@ RunVerdict Referee::judge(ServingStats& stats) {
   if (snapshots.size() > 1 && setup_.capacity > 0) {
     const double arrived = snapshots.back().arrived - snapshots.front().arrived;
     const double seconds = snapshots.back().time - snapshots.front().time;
-    evidence.offered_share = arrived / seconds / setup_.capacity;
+    // What the load states has no chance in it.
+    const double stated = stats.watch().plan().rate;
+    evidence.offered_share = (stated > 0 ? stated : arrived / seconds) / setup_.capacity;
   }
   RunVerdict verdict{.saturation = saturation_of(evidence),
                      .throughput_error = finished_rate(snapshots).relative()};
@@ -126,6 +128,9 @@ RunVerdict Referee::judge(ServingStats& stats) {
   }
   if (!limits) return verdict;
   if (request_limit(setup_.slo->itl).value < kNever) stats.look_at_gaps(part);
+  const double shown = answered + given_up;
+  const double summed = stats.measured().requests + stats.measured().given_up;
+  samples.seen = shown > 0 ? shown / (shown + summed) : 1;
   // Gaps are those of requests that were answered.
   verdict.slo = judge_slo(*setup_.slo, samples, [&](double share) {
     if (share == kMeanShare) return stats.gap_mean();

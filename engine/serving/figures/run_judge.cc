@@ -77,10 +77,9 @@ struct Growth {
   // What is inside is called back to its mean again and again. Of a walk of n steps that nothing calls back, the variance from its mean
   // over time is n/6 on average, and has the distribution of Cramér and von Mises' statistic: in one run of a thousand it is below n/60
   // (Anderson and Darling, 1952). A queue at a load of 1 - e needs some 30/e^2 requests to show as little, 12,000 at 95%. What grows evenly
-  // is all rise, however little that is: 3.5 deviations.
-  bool comes_back(double variance) const {
-    return swing <= 0.13 * walk(variance) && rise <= std::max(1.0, 2 * swing);
-  }
+  // is all rise, however little that is: 3.5 deviations (`evenly`).
+  bool comes_back(double variance) const { return swing <= 0.13 * walk(variance) && !evenly(); }
+  bool evenly() const { return rise > std::max(1.0, 2 * swing); }
   // A busy system swings about its mean, which is no growth. What keeps growing comes to twice its mean, or shows at once because much
   // of what arrives stays.
   bool goes_on(double variance) const {
@@ -211,7 +210,7 @@ SloVerdict judge_slo(const Slo& slo, const LatencySamples& samples,
     all_known = all_known && (check.precise() || check.decided());
   };
   const auto check_of = [&](const std::vector<double>& values, double share, double limit) {
-    LimitCheck check{.limit = limit, .value = std::nan("")};
+    LimitCheck check{.limit = limit, .value = std::nan(""), .seen = samples.seen};
     if (values.empty()) return check;
     copy = values;
     check.value = share == kMeanShare ? mean_of(copy) : percentile_of(copy, share);
@@ -252,14 +251,16 @@ Saturation saturation_of(const LoadEvidence& evidence) {
   if (evidence.kind == RunKind::closed) {
     return evidence.settled ? bounded : Saturation::undecided;
   }
-  bool grows = growth.goes_on(arrivals + most_work);
+  // Where each request of a session waits for the one before it, sessions pile up, and hardly any requests. So what a walk brings in
+  // requests may be as little as in sessions: one request for each session, however many it brings in the end.
+  const double calls = evidence.requests_of_session;
+  const Growth sessions = calls > 1 ? growth_of(evidence.snapshots, kSessionsInside) : growth;
+  const bool requests_grow = growth.goes_on(arrivals + most_work);
+  const bool sessions_grow = sessions.goes_on(arrivals / calls + most_work);
   if (evidence.kind == RunKind::whole) {
-    return grows && growth.share() > kGrowing ? beyond : bounded;
-  }
-  // Where each request of a session waits for the one before it, sessions pile up, and hardly any requests.
-  if (evidence.requests_of_session > 1) {
-    const Growth sessions = growth_of(evidence.snapshots, kSessionsInside);
-    grows = grows || sessions.goes_on(arrivals / evidence.requests_of_session + most_work);
+    const bool piles_up = (requests_grow && growth.share() > kGrowing) ||
+                          (sessions_grow && sessions.share() > kGrowing);
+    return piles_up ? beyond : bounded;
   }
   if (!evidence.settled) {
     // Still filling up, or never able to: then as much is finished early as late.
@@ -275,15 +276,18 @@ Saturation saturation_of(const LoadEvidence& evidence) {
     return behind && (flat || far_beyond) ? beyond : Saturation::undecided;
   }
   // The longest answers come in long after the others, and what is inside grows until they end.
-  if (grows) {
+  if (requests_grow || sessions_grow) {
     const bool may_end = evidence.may_go_on && evidence.stays < 30;
     return may_end ? Saturation::undecided : beyond;
   }
-  if (!growth.seen()) return Saturation::undecided;
-  if (growth.comes_back(arrivals + least_work)) return bounded;
+  if (!growth.seen() || !sessions.seen()) return Saturation::undecided;
+  const double of_session = (arrivals + least_work) / calls;
+  if (growth.comes_back(of_session / calls)) return bounded;
+  if (sessions.comes_back(of_session) && !growth.evenly()) return bounded;
   // A run that is too short to show that: what is inside did not grow by more than chance, and the estimate has room.
   const bool room = evidence.offered_share > 0 && evidence.offered_share < 0.9;
-  return room && growth.rise <= calm ? bounded : Saturation::undecided;
+  const bool by_chance = growth.rise <= calm && sessions.rise <= sessions.calm();
+  return room && by_chance ? bounded : Saturation::undecided;
 }
 
 }  // namespace engine

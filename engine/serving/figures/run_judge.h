@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <span>
 #include <vector>
@@ -60,19 +61,24 @@ struct LimitCheck {
   double limit = 0;
   double value = 0;  // NaN where nothing was seen
   double half_width = kNever;
+  double seen = 1;  // share of what was measured that `value` was found from, the later part of it
 
   bool met() const { return value <= limit; }  // not so where nothing was seen
   // Beyond doubt: at one and a half times the 95%, because a run is looked at again and again.
   bool decided() const {
     return value + 1.5 * half_width <= limit || value - 1.5 * half_width > limit;
   }
-  bool precise() const { return half_width < kNever && half_width <= kPrecise * value; }
+  // Of the figure of all that was measured.
+  bool precise() const {
+    return half_width < kNever && half_width * std::sqrt(seen) <= kPrecise * value;
+  }
 };
 
 // Latencies of the measured requests, in the order of their answers. Those that were given up (refused, shed or failed) are later than any
 // limit: infinitely late.
 struct LatencySamples {
   std::vector<double> ttft, tpot, e2e;
+  double seen = 1;  // share of the measured requests that these are: of a long run the later ones
 };
 struct SloVerdict {
   bool precise = true;   // every figure that has a limit

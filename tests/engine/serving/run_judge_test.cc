@@ -290,6 +290,20 @@ TEST(RunJudge, SessionsPileUpWhereRequestsDoNot) {
   EXPECT_EQ(verdict(11), Saturation::undecided);
 }
 
+// The later twentieth of a run says less of its figure than all of it does.
+TEST(RunJudge, LongRunsKnowMoreThanTheirLaterPart) {
+  LatencySamples samples;
+  for (std::uint64_t i = 0; i < 10'000; ++i) {
+    samples.ttft.push_back(exponential(3, Stream::sampling, i));
+  }
+  Slo slo;
+  slo.ttft.p95 = Seconds{3};
+  EXPECT_FALSE(judge_slo(slo, samples, {}).precise);
+  samples.seen = 0.05;
+  EXPECT_TRUE(judge_slo(slo, samples, {}).precise);
+  EXPECT_FALSE(judge_slo(slo, samples, {}).decided);
+}
+
 // Prompts of 100 and 300 tokens by turns: a quarter of the square of their mean.
 TEST(RunJudge, ChanceIsWhatComesAndHowLongItIs) {
   WorkSpread alike, prompts;
