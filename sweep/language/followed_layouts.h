@@ -10,8 +10,8 @@
 
 namespace sweep {
 
-// One sentence for each deployment with replicas of its own of whose layout the sweep states some and leaves some that is above 1 to
-// the main deployment. `axes` says where each axis was written.
+// One sentence for each deployment with replicas of its own of whose layout the base, or a value of an axis, states some and leaves some
+// that may be above 1 there to the main deployment. `axes` says where each axis was written.
 std::vector<std::string> notes_on_followed_layouts(const SpaceParts& parts,
                                                    const std::vector<StatedField>& base,
                                                    const std::vector<engine::Location>& axes);

@@ -32,6 +32,37 @@ TEST(FollowedLayouts, AreNotedWhereTheyWereStated) {
       << by_axis[0];
 }
 
+TEST(FollowedLayouts, AreNotedWhereAnAxisMakesThem) {
+  const auto note_of = [](const std::string& main, const std::string& more,
+                          const std::string& axes) {
+    const auto notes = notes_of(base(main, more) + "axes: [" + axes + "]\n");
+    return notes.size() == 1 ? notes[0] : std::to_string(notes.size()) + " notes";
+  };
+  const std::string rest = " of the main deployment; state what is to differ, also where that is 1";
+  const std::string reads = ", prefill: {parallel: {tp: 8}}";
+  // The layout of the main deployment is on an axis, in a zip or drawn.
+  const auto ends_with = [&](const std::string& note, const std::string& end) {
+    EXPECT_TRUE(note.ends_with("'prefill.parallel' states tp and no more, so it has " + end + rest))
+        << note;
+  };
+  ends_with(note_of("{}", reads, "{parallel: [{dp: 16, ep: 4}, {dp: 32, ep: 4}]}"),
+            "dp up to 32, ep up to 4");
+  ends_with(note_of("{}", reads, "{parallel.dp: [16]}"), "dp 16");
+  ends_with(note_of("{}", reads, "{zip: {parallel.dp: [8, 16], parallel.pp: [1, 2]}}"),
+            "pp up to 2, dp up to 16");
+  ends_with(note_of("{}", reads, "{sample: {random: 4, of: {parallel.dp: [1, 16]}}}"), "dp");
+  // So is that of the readers, where one of its values states some.
+  ends_with(note_of("{dp: 16}", "",
+                    "{prefill: [none, {}, {parallel: {tp: 8}}, {parallel: {tp: 8, dp: 1}}]}"),
+            "dp 16");
+  // One sub-sweep says nothing of another one's points.
+  const std::string one = "{name: one, base: {parallel: {dp: 16}}}";
+  const std::string two = "{name: two, base: {prefill: {parallel: {tp: 8}}}}";
+  EXPECT_EQ(note_of("{}", "", "{concat: [" + one + ", " + two + "]}"), "0 notes");
+  const std::string both = "{name: both, base: {parallel: {dp: 4}, prefill: {parallel: {tp: 8}}}}";
+  ends_with(note_of("{}", "", "{concat: [" + one + ", " + two + ", " + both + "]}"), "dp 4");
+}
+
 TEST(FollowedLayouts, NothingIsSaidWhereAllIsStatedOrNothing) {
   for (const char* more : {"", ", prefill: {}", ", prefill: {parallel: {tp: 8, dp: 1}}",
                            ", prefill: {parallel.dp: 4}", ", prefill: {serving.replicas: 3}"}) {
