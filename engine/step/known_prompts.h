@@ -66,12 +66,13 @@ class KnownPrompts {
       const Kept& kept = kept_[std::size_t(place.kept)];
       return {kept.sums, {rows_.data() + kept.first_row, kept.rows}};
     }
-    // Most shapes never come again, and would only fill a core's cache: a shape is kept when it comes a second time.
-    const bool again = place.missed == std::uint32_t(mixed);
+    // The first shape of a place is kept at once, since the next point of a sweep meets it again. Another one takes the place only when it
+    // comes a second time: most never do.
+    const bool keeps = place.kept < 0 || place.missed == std::uint32_t(mixed);
     place.missed = std::uint32_t(mixed);
     timed_.rows.clear();
     time(timed_);
-    if (again) keep(shape, place);
+    if (keeps) keep(shape, place);
     return {timed_.sums, timed_.rows};
   }
 
@@ -91,7 +92,8 @@ class KnownPrompts {
   static std::uint64_t mix(const Shape& shape) {
     return std::uint64_t(shape.tokens) * 0x9e3779b97f4a7c15ull +
            std::uint64_t(shape.kv_tokens) * 0xc2b2ae3d27d4eb4full +
-           std::uint64_t(shape.sequences) * 0x165667b19e3779f9ull;
+           std::uint64_t(shape.sequences) * 0x165667b19e3779f9ull +
+           std::uint64_t(shape.pairs) * 0x27d4eb2f165667c5ull;
   }
   // Keeps what was just timed, in place of what was there.
   void keep(const Shape& shape, Place& place) {
