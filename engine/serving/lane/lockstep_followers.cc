@@ -37,7 +37,7 @@ void AlikeFollowers::forget_line(std::size_t member) {
 // takes no longer than the leader in any of them.
 void AlikeFollowers::find_rivals(std::int64_t step, std::int64_t until) {
   // So far beyond that it is seldom asked, so near that few are rivals.
-  constexpr std::int64_t further = 256;
+  constexpr std::int64_t further = 64;
   constexpr double rounding = 1e-12;
   known_until_ = until + further;
   forget_sums();

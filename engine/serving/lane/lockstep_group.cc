@@ -33,7 +33,12 @@ void LockstepGroup::reset(const Setup& setup) {
 
 double LockstepGroup::next_event() const {
   if (steps_ || any_follow()) return until_;
-  return std::max(until_, *std::ranges::min_element(turns_));
+  double next = kNever;
+  each_asking(0, [&](std::size_t member) {
+    next = std::min(next, turns_[member]);
+    return true;
+  });
+  return std::max(until_, next);
 }
 
 // ---- members --------------------------------------------------------------------------------------

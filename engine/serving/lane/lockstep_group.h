@@ -59,15 +59,13 @@ class LockstepGroup {
   }
   // The first member from `from` on that has something to plan by `now`; members(): none has.
   std::size_t next_turn(std::size_t from, double now) const {
-    std::uint64_t later = ~std::uint64_t{0} << from % kWord;
-    for (std::size_t word = from / kWord; word < asking_.size(); ++word) {
-      for (std::uint64_t bits = asking_[word] & later; bits != 0; bits &= bits - 1) {
-        const std::size_t member = word * kWord + std::size_t(std::countr_zero(bits));
-        if (turns_[member] <= now) return member;
-      }
-      later = ~std::uint64_t{0};
-    }
-    return setup_.members;
+    std::size_t next = setup_.members;
+    each_asking(from, [&](std::size_t member) {
+      if (turns_[member] > now) return true;
+      next = member;
+      return false;
+    });
+    return next;
   }
   // Ends the present piece.
   void end();
@@ -130,6 +128,17 @@ class LockstepGroup {
   static constexpr std::size_t kWord = 64;         // bits
   static constexpr std::int64_t kLongSums = 4096;  // steps
 
+  // Calls `visit` for the members from `from` on that have something to plan, as long as it says true.
+  template <class Visit>
+  void each_asking(std::size_t from, Visit visit) const {
+    std::uint64_t later = ~std::uint64_t{0} << from % kWord;
+    for (std::size_t word = from / kWord; word < asking_.size(); ++word) {
+      for (std::uint64_t bits = asking_[word] & later; bits != 0; bits &= bits - 1) {
+        if (!visit(word * kWord + std::size_t(std::countr_zero(bits)))) return;
+      }
+      later = ~std::uint64_t{0};
+    }
+  }
   std::size_t sender_of(const DecodeLine& line);
   bool any_follow() const { return following_ > 0; }
   // Calls `visit` for each kind of senders that has members, and for its followers.
