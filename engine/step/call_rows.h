@@ -15,23 +15,24 @@ namespace engine {
 // made again where it is not.
 class CallRows {
  public:
-  CallRows() { clear(); }
   void clear() {
-    for (auto& places : places_) places.fill(kNone);
+    places_.clear();
     rows_.clear();
     ops_.clear();
-    begin_list();
   }
   bool empty() const { return rows_.empty(); }
-  // The next operation is the first of a list.
-  void begin_list() { seen_.fill(0); }
+  // The next operation is the first of a list. Few of the lists that there may be are ever timed: only those take memory.
+  void begin_list() {
+    if (places_.empty()) places_.resize(kNames);
+    seen_.fill(0);
+  }
 
   // The row of one call of the next operation, by its name: a known one, or what make() returns.
   template <class Make>
   const KernelRow& next(const PlannedOp& planned, Make&& make) {
     const std::size_t op = std::size_t(planned.name), number = seen_[op]++;
     if (number >= kAlike) return extra_ = make();
-    std::int16_t& place = places_[op][number];
+    std::int16_t& place = places_[op].of_number[number];
     if (place == kNone) {
       place = std::int16_t(rows_.size());
       rows_.push_back(make());
@@ -54,8 +55,12 @@ class CallRows {
   static constexpr std::size_t kNames = enum_names(OpName{}).size();
   static constexpr std::size_t kAlike = 12;
   static constexpr std::int16_t kNone = -1;
-  std::array<std::array<std::int16_t, kAlike>, kNames> places_;
-  std::array<std::uint8_t, kNames> seen_;
+  struct Places {
+    std::array<std::int16_t, kAlike> of_number;
+    Places() { of_number.fill(kNone); }
+  };
+  std::vector<Places> places_;  // by name; none before the first list
+  std::array<std::uint8_t, kNames> seen_{};
   std::vector<KernelRow> rows_;
   std::vector<Timed> ops_;
   KernelRow extra_;
