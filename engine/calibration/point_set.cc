@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -121,6 +122,33 @@ std::size_t first_above(const double* numbers, std::size_t count, double value) 
 
 }  // namespace
 
+// Made when somebody asks first. A program reads all sweeps there are, and few of their families are asked in a run; the trees alone
+// take longer at all points than it takes to read them. Of threads that ask at the same time each makes one, and the first to be done
+// makes that of all: they say the same.
+class PointSet::OnDemand {
+ public:
+  OnDemand() = default;
+  OnDemand(const OnDemand&) = delete;
+  OnDemand& operator=(const OnDemand&) = delete;
+  ~OnDemand() { delete made_.load(std::memory_order_acquire); }
+  const Index& get(const PointSet& set) {
+    const Index* const made = made_.load(std::memory_order_acquire);
+    return made != nullptr ? *made : make(set);
+  }
+
+ private:
+  const Index& make(const PointSet& set) {
+    auto mine = std::make_unique<const Index>(set);
+    const Index* first = nullptr;
+    if (made_.compare_exchange_strong(first, mine.get(), std::memory_order_acq_rel)) {
+      return *mine.release();
+    }
+    return *first;
+  }
+
+  std::atomic<const Index*> made_{nullptr};  // owned
+};
+
 PointSet::PointSet(std::vector<MeasuredPoint> points, CoordinateList list, BoostedTrees trees)
     : list_(list.list.begin(), list.list.end()), trees_(std::move(trees)) {
   // Points of a file come in order.
@@ -131,70 +159,77 @@ PointSet::PointSet(std::vector<MeasuredPoint> points, CoordinateList list, Boost
                            }),
                points.end());
   points_ = std::move(points);
-  const Scale scale = list_.empty() ? Scale::size : list_[0].scale;
+  if (!points_.empty()) index_ = std::make_shared<OnDemand>();
+}
+
+PointSet::Index::Index(const PointSet& set) {
+  const std::vector<Coordinate>& list = set.list_;
+  const std::vector<MeasuredPoint>& points = set.points_;
+  const Scale scale = list.empty() ? Scale::size : list[0].scale;
   std::vector<double> beside;
-  for (std::size_t i = 0; i < points_.size(); ++i) {
-    const Places places = places_of(points_[i].shape, list_);
-    steps_.push_back(step_of(points_[i].shape.value[0], scale));
-    along_.push_back(places[0]);
-    rests_.push_back(points_[i].residual - trees_.at(points_[i].shape));
-    if (i > 0 && same_line(points_[i - 1], points_[i])) {
-      lines_.back().last = i;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const Places place = places_of(points[i].shape, list);
+    steps.push_back(step_of(points[i].shape.value[0], scale));
+    along.push_back(place[0]);
+    rests.push_back(points[i].residual - set.trees_.at(points[i].shape));
+    if (i > 0 && same_line(points[i - 1], points[i])) {
+      lines.back().last = i;
       continue;
     }
-    lines_.push_back({.first = i, .last = i});
-    for (std::size_t c = 1; c < list_.size(); ++c) beside.push_back(places[c]);
+    lines.push_back({.first = i, .last = i});
+    for (std::size_t c = 1; c < list.size(); ++c) beside.push_back(place[c]);
   }
-  for (Line& line : lines_) {
-    line.first_step = steps_[line.first];
-    line.last_step = steps_[line.last];
+  for (Line& line : lines) {
+    line.first_step = steps[line.first];
+    line.last_step = steps[line.last];
     for (std::size_t i = line.first; i < line.last; ++i) {
-      line.gapless = line.gapless && along_[i + 1] - along_[i] <= kGap * list_[0].weight;
+      line.gapless = line.gapless && along[i + 1] - along[i] <= kGap * list[0].weight;
     }
   }
-  places_ = PlaceTree(beside, lines_.size(), list_.empty() ? 0 : list_.size() - 1);
+  places = PlaceTree(beside, lines.size(), list.empty() ? 0 : list.size() - 1);
 }
 
-std::size_t PointSet::above(const Line& line, double step) const {
-  return line.first + first_above(steps_.data() + line.first, line.last + 1 - line.first, step);
+std::size_t PointSet::Index::above(const Line& line, double step) const {
+  return line.first + first_above(steps.data() + line.first, line.last + 1 - line.first, step);
 }
 
-double PointSet::off(const Line& line, double step, double place) const {
+double PointSet::Index::off(const Line& line, double step, double place, double unit) const {
   const auto to = [&](std::size_t point) {
-    return (place - along_[point]) * (place - along_[point]);
+    return (place - along[point]) * (place - along[point]);
   };
   if (step < line.first_step) return to(line.first);
   if (step >= line.last_step) return to(line.last);
   if (line.gapless) return 0;
   const std::size_t next = above(line, step);
-  const bool gap = along_[next] - along_[next - 1] > kGap * list_[0].weight;
+  const bool gap = along[next] - along[next - 1] > kGap * unit;
   return gap ? std::min(to(next - 1), to(next)) : 0;
 }
 
-double PointSet::rest_on(const Line& line, double step) const {
-  if (step < line.first_step) return rests_[line.first];
-  if (step >= line.last_step) return rests_[line.last];
+double PointSet::Index::rest_on(const Line& line, double step) const {
+  if (step < line.first_step) return rests[line.first];
+  if (step >= line.last_step) return rests[line.last];
   const std::size_t next = above(line, step), below = next - 1;
-  const double share = (step - steps_[below]) / (steps_[next] - steps_[below]);
-  return rests_[below] * (1 - share) + rests_[next] * share;
+  const double share = (step - steps[below]) / (steps[next] - steps[below]);
+  return rests[below] * (1 - share) + rests[next] * share;
 }
 
 double PointSet::rest_at(const Coordinates& shape) const {
   const Places places = places_of(shape, list_);
   const double step = step_of(shape.value[0], list_[0].scale);
+  const Index& index = index_->get(*this);
   Around around;
   const Line* measured = nullptr;
-  places_.visit(places.data() + 1, around.reach(), [&](std::size_t number, double aside) {
-    const Line& line = lines_[number];
-    const double distance = aside + off(line, step, places[0]);
+  index.places.visit(places.data() + 1, around.reach(), [&](std::size_t number, double aside) {
+    const Line& line = index.lines[number];
+    const double distance = aside + index.off(line, step, places[0], list_[0].weight);
     around.take(distance, number);
     if (distance >= kSame) return;
     measured = &line;
     around.want_no_more();
   });
-  if (measured != nullptr) return rest_on(*measured, step);
+  if (measured != nullptr) return index.rest_on(*measured, step);
   return around.mean(trees_.empty() ? 0 : kDoubt,
-                     [&](std::size_t line) { return rest_on(lines_[line], step); });
+                     [&](std::size_t line) { return index.rest_on(index.lines[line], step); });
 }
 
 double PointSet::residual_at(const Coordinates& shape) const {

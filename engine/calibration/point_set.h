@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "engine/calibration/boosted_trees.h"
@@ -46,22 +47,30 @@ class PointSet {
     bool gapless = true;
   };
 
+  // What the points say by place.
+  struct Index {
+    std::vector<double> steps;  // of the points along their line: linear in length, else in log
+    std::vector<double> along;  // their places on it, scaled
+    std::vector<double> rests;  // what the trees leave over at each
+    std::vector<Line> lines;
+    PlaceTree places;  // of the lines: scaled other coordinates
+
+    explicit Index(const PointSet& set);
+    // The first point of a line beyond `step`; one past its last where there is none.
+    std::size_t above(const Line& line, double step) const;
+    // Squared distance along the line from a place to where it was measured, one doubling being `unit`.
+    double off(const Line& line, double step, double place, double unit) const;
+    // What the trees leave over at a step of the line.
+    double rest_on(const Line& line, double step) const;
+  };
+  class OnDemand;
+
   double rest_at(const Coordinates& shape) const;
-  // The first point of a line beyond `step`; one past its last where there is none.
-  std::size_t above(const Line& line, double step) const;
-  // Squared distance along the line from a place to where it was measured.
-  double off(const Line& line, double step, double place) const;
-  // What the trees leave over at a step of the line.
-  double rest_on(const Line& line, double step) const;
 
   std::vector<Coordinate> list_;
   BoostedTrees trees_;
   std::vector<MeasuredPoint> points_;
-  std::vector<double> steps_;  // of the points along their line: linear in length, else in log
-  std::vector<double> along_;  // their places on it, scaled
-  std::vector<double> rests_;
-  std::vector<Line> lines_;
-  PlaceTree places_;  // of the lines: scaled other coordinates
+  std::shared_ptr<OnDemand> index_;  // null where there are no points
 };
 
 }  // namespace engine

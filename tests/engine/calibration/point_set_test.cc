@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <thread>
+#include <vector>
 
 #include "engine/base/random.h"
 #include "engine/calibration/product_families.h"
@@ -90,6 +92,30 @@ TEST(PointSet, PointsSayWhatTreesLeaveOver) {
   EXPECT_NEAR(set.residual_at(coordinates(104, 4096, 4096, 1, 0)), 0.6, 1e-15);
   // Far away, what is left over here is no longer believed.
   EXPECT_NEAR(set.residual_at(coordinates(128, 4096, 1 << 20, 1, 0)), 0.5, 0.01);
+}
+
+// Whoever asks first, and however many ask at once: points of a sweep, a copy of it, and several threads.
+TEST(PointSet, SaysTheSameToEveryThread) {
+  std::vector<MeasuredPoint> points;
+  for (int x = 1; x <= 4096; x *= 2) {
+    for (int y = 1; y <= 4096; y *= 4) {
+      points.push_back({coordinates(x, y), std::sin(double(x + 3 * y))});
+    }
+  }
+  const auto answers = [](const PointSet& set) {
+    std::vector<double> all;
+    for (int i = 1; i < 300; ++i) all.push_back(set.residual_at(coordinates(i, 7 * i)));
+    return all;
+  };
+  const std::vector<double> alone = answers(PointSet(points, kPlane));
+  const PointSet set(points, kPlane), copy = set;
+  std::vector<std::vector<double>> said(4);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    threads.emplace_back([&, i] { said[i] = answers(i % 2 == 0 ? set : copy); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::vector<double>& one : said) EXPECT_EQ(one, alone);
 }
 
 TEST(PointSet, OfEqualShapesTheFirstIsKept) {
