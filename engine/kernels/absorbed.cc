@@ -51,6 +51,11 @@ struct Spoken {
   Gemm op;
 };
 
+bool is_shared_by_generations(ParameterSet set) {
+  return set == ParameterSet::synchronous || set == ParameterSet::asynchronous ||
+         set == ParameterSet::pooled;
+}
+
 // Narrow weights are multiplied as they are where such products of the device or of its generation were measured. Other engines expand them
 // to 16 bits once, as a model is loaded: TensorRT-LLM on Blackwell, vLLM everywhere. Hopper's narrow kernels, two to three times slower than
 // those in 16 bits, say nothing of another generation.
@@ -58,7 +63,7 @@ Spoken spoken(const Gemm& op, Family family, const Calibration& calibration, Par
   const auto& sets = absorbed_sets(op, family, calibration);
   if (bytes_of(op.weights) >= 2) return {find_set(sets, chosen), op};
   const auto* own = sets.find(ParameterSet::own);
-  const auto* narrow = own != nullptr ? own : sets.find(chosen);
+  const auto* narrow = own != nullptr || is_shared_by_generations(chosen) ? own : sets.find(chosen);
   if (narrow != nullptr) return {narrow, op};
   Gemm expanded = op;
   expanded.weights = expanded.activations = Dtype::bf16;
