@@ -45,8 +45,6 @@ RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace,
   } else if (loop) {
     plan.kind = RunKind::closed;
     plan.round = std::max<std::int64_t>(1, level.clients);
-  } else {
-    plan.rate = level.rate * double(plan.unit_size);
   }
   const std::int64_t calls = plan.unit_size;
   plan.units = (requests + calls - 1) / calls;

@@ -27,7 +27,6 @@ struct RunPlan {
   double window = 0;       // seconds, as stated; 0: to the last arrival
   double fleet = 0;        // seconds that a fleet takes to follow its load; 0: it does not
   double lasts = 0;        // seconds that a run of no stated length lasts: its fleet's timetable
-  double rate = 0;         // requests a second that come in the long run; 0: not stated
   double burstiness = 1;   // variance of how many requests come in a long time, over their mean
   std::int64_t round = 1;  // closed: units that finish together
   std::int64_t units = 1;  // of the first length

@@ -114,9 +114,7 @@ RunVerdict Referee::judge(ServingStats& stats) {
   if (snapshots.size() > 1 && setup_.capacity > 0) {
     const double arrived = snapshots.back().arrived - snapshots.front().arrived;
     const double seconds = snapshots.back().time - snapshots.front().time;
-    // What the load states has no chance in it.
-    const double stated = stats.watch().plan().rate;
-    evidence.offered_share = (stated > 0 ? stated : arrived / seconds) / setup_.capacity;
+    evidence.offered_share = arrived / seconds / setup_.capacity;
   }
   RunVerdict verdict{.saturation = saturation_of(evidence),
                      .throughput_error = finished_rate(snapshots).relative()};

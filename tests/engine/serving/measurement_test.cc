@@ -227,10 +227,8 @@ TEST(Measurement, LengthsFollowTheLoad) {
   EXPECT_TRUE(plan.endless);
   EXPECT_EQ(plan.units, 1000);
   EXPECT_EQ(plan.units << (plan.lengths - 1), 64'000);
-  EXPECT_EQ(plan.rate, 1);
   load.turns = 8;
   EXPECT_EQ(run_plan(load, level, nullptr).units, 125);
-  EXPECT_EQ(run_plan(load, level, nullptr).rate, 8);  // of requests
   load.turns = 1;
   load.requests = 300;
   plan = run_plan(load, level, nullptr);
@@ -245,7 +243,6 @@ TEST(Measurement, LengthsFollowTheLoad) {
   // A closed loop has four rounds at least.
   load.arrivals = ArrivalKind::closed;
   EXPECT_EQ(run_plan(load, level, nullptr).units, 1000);
-  EXPECT_EQ(run_plan(load, level, nullptr).rate, 0);
   EXPECT_EQ(run_plan(load, {.clients = 512}, nullptr).units, 4000);
   plan = run_plan(load, {.clients = 50'000}, nullptr);
   EXPECT_EQ(plan.units, 200'000);
