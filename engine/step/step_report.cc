@@ -149,10 +149,12 @@ void StepTable::hide_overlapped(std::vector<KernelRow>& rows) const {
   }
 }
 
+// By whichever kernels tokens travel: all-to-alls, or gathering and scattering.
 void StepTable::hide_exchange(std::vector<KernelRow>& rows) const {
   for (std::size_t p = 0; p < hidden_.size(); ++p) {
     hide_rows(hidden_[p], context_->device, rows, [p](const KernelRow& row) {
-      return row.phase == static_cast<Phase>(p) && row.family == Family::all_to_all;
+      const bool travels = row.op == OpName::expert_dispatch || row.op == OpName::expert_combine;
+      return row.phase == static_cast<Phase>(p) && travels;
     });
   }
 }

@@ -9,8 +9,12 @@ namespace engine {
 namespace {
 
 // Devices that take part in a collective of this kind.
-std::int64_t group_of(Family family, const Parallelism& layout) {
-  switch (family) {
+std::int64_t group_of(const KernelRow& row, const Parallelism& layout) {
+  // Tokens on their way to experts go to all that hold some, by whichever kernels.
+  if (row.op == OpName::expert_dispatch || row.op == OpName::expert_combine) {
+    return std::max(layout.ep, layout.tp * layout.cp);
+  }
+  switch (row.family) {
     case Family::all_reduce:
     case Family::all_gather:
     case Family::reduce_scatter:
@@ -30,7 +34,7 @@ double seconds_between_nodes(StepTable& table, const StepContext& context) {
   table.report(rows);
   double seconds = 0;
   for (const KernelRow& row : rows) {
-    if (group_of(row.family, context.shard.parallel) > context.fabric.devices_per_node) {
+    if (group_of(row, context.shard.parallel) > context.fabric.devices_per_node) {
       seconds += row.work.exposed().value;
     }
   }
