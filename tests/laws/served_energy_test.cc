@@ -178,6 +178,15 @@ TEST(ServedLoad, WhereNoRequestFitsThereIsAReasonAndNoFigure) {
       evaluate(replayed, toys::trace({{0, 100, 4}, {1, 100, 4}})).reason,
       "none of the 2 requests fits: they have 104 tokens on average, the 3 KV blocks hold 12, "
       "the model reads 131072");
+  // Readers may have less room than those that write.
+  replayed.serving.kv_blocks = 100;
+  replayed.prefill.present = true;
+  fill_roles(replayed);
+  replayed.prefill.deployment.serving.kv_blocks = 2;
+  EXPECT_EQ(
+      evaluate(replayed, toys::trace({{0, 100, 4}, {1, 100, 4}})).reason,
+      "none of the 2 requests fits: they have 104 tokens on average, the 100 KV blocks hold 400, "
+      "the 2 of prefill hold 8, the model reads 131072");
 }
 
 }  // namespace

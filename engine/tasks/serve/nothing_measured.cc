@@ -46,6 +46,13 @@ std::optional<Refusal> no_figures(const Load& load, const ServePools& pools,
                    fmt::format("not one of the {} requests is answered: {}", left, ends)};
   }
   const PoolSetup& main = pools.main();
+  const auto held = [](const PoolSetup& pool) { return pool.kv_blocks * pool.settings.block_size; };
+  // A prompt is read where there may be less room than where its answer is written.
+  std::string readers;
+  if (pools.pools().size() > 1) {
+    const PoolSetup& pool = pools.pools()[1];
+    readers = fmt::format(", the {} of prefill hold {}", pool.kv_blocks, held(pool));
+  }
   const std::string state =
       main.state > 0 ? fmt::format(" and a state as large as {} more", main.state) : "";
   // A trace that is replayed has the lengths that it has.
@@ -54,9 +61,9 @@ std::optional<Refusal> no_figures(const Load& load, const ServePools& pools,
   return Refusal{
       ReasonClass::memory,
       fmt::format("none of the {} requests fits: they have {:.0f} tokens on average{}, the "
-                  "{} KV blocks hold {}, the model reads {}{}",
+                  "{} KV blocks hold {}{}, the model reads {}{}",
                   summary.refused, summary.tokens_refused / summary.refused, state, main.kv_blocks,
-                  main.kv_blocks * main.settings.block_size, main.longest, advice)};
+                  held(main), readers, main.longest, advice)};
 }
 
 }  // namespace engine
