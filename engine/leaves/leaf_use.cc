@@ -187,12 +187,26 @@ bool makes_samples(const Leaf& leaf, const CanBe& can_be) {
   return role >= 0 && first_reason(role, can_be, "rollout.present") == nullptr;
 }
 
+// Whether a role has the leaf from the main deployment, and reads it. What makes samples to train on is another question (above).
+bool counts_in_a_role(int number, const CanBe& can_be) {
+  if (!can_be.like_main) return false;
+  const std::vector<Leaf>& leaves = leaf_table().leaves;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    if (leaves[i].of_main != number || leaves[i].path.starts_with("rollout.")) continue;
+    if (!can_be.like_main(int(i))) continue;
+    if (first_reason(int(i), can_be, {}) == nullptr) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 const LeafUse* why_inert(int number, const CanBe& can_be) {
   const LeafUse* reason = first_reason(number, can_be, {});
+  if (reason == nullptr) return nullptr;
   const Leaf& leaf = leaf_table().leaves[std::size_t(number)];
-  return reason != nullptr && makes_samples(leaf, can_be) ? nullptr : reason;
+  const bool counts = makes_samples(leaf, can_be) || counts_in_a_role(number, can_be);
+  return counts ? nullptr : reason;
 }
 
 const ValueUse* why_another(int number, double value, const CanBe& can_be) {

@@ -54,13 +54,16 @@ struct CanBe {
   std::function<bool(int leaf, const std::function<bool(double)>& predicate)> value;
   // Whether a condition that is a fact can hold for the deployment that the leaf of this number belongs to.
   std::function<bool(const UseCondition& condition, int leaf)> fact;
+  // Whether the leaf of this number, of a role, may be like that of the main deployment, which then moves it, too. Without this each
+  // leaf stands for itself.
+  std::function<bool(int leaf)> like_main = {};
 };
 
 // The leaves that such a fact follows from, for the deployment of a leaf, and whether it holds in a scenario.
 std::vector<int> leaves_behind(const UseCondition& condition, int leaf);
 bool holds_in(const Scenario& scenario, const UseCondition& condition, int leaf);
 
-// The first entry that keeps the leaf from counting whatever it can be, or null.
+// The first entry that keeps the leaf, and those of roles that may be like it, from counting whatever they can be; or null.
 const LeafUse* why_inert(int leaf, const CanBe& can_be);
 // The same in one scenario.
 const LeafUse* why_inert(int leaf, const Scenario& scenario);

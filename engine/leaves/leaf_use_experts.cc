@@ -8,6 +8,19 @@ namespace engine {
 
 using namespace leaf_use_words;
 
+namespace {
+
+constexpr std::string_view kTravel =
+    "several replicas share experts (parallel.ep above parallel.tp)";
+
+UseCondition tokens_travel() {
+  return follows({"parallel"}, [](const Scenario&, const Deployment& on) {
+    return on.parallel.ep > on.parallel.tp;
+  });
+}
+
+}  // namespace
+
 std::vector<LeafUse> expert_uses() {
   return {
       {"quant.group",
@@ -18,8 +31,8 @@ std::vector<LeafUse> expert_uses() {
        "quant.weights or quant.activations is narrower than 16 bits",
        {is("quant.weights", {"fp8", "int8", "int4", "fp4"}),
         is("quant.activations", {"fp8", "int8", "int4", "fp4"})}},
-      {"serving.expert_exchange", "parallel.ep is above 1", {above("parallel.ep", 1)}},
-      {"serving.narrow_exchange", "parallel.ep is above 1", {above("parallel.ep", 1)}},
+      {"serving.expert_exchange", kTravel, {tokens_travel()}},
+      {"serving.narrow_exchange", kTravel, {tokens_travel()}},
       {"serving.narrow_exchange",
        "serving.expert_exchange is low_latency, normal, auto or switched",
        {is("serving.expert_exchange", {"low_latency", "normal", "auto", "switched"})}},
@@ -31,7 +44,7 @@ std::vector<LeafUse> expert_uses() {
                   return quant.activations == Dtype::fp8 && quant.group > 32 &&
                          quant.group <= kLargestBlock;
                 })}},
-      {"serving.two_batch_overlap", "parallel.ep is above 1", {above("parallel.ep", 1)}},
+      {"serving.two_batch_overlap", kTravel, {tokens_travel()}},
       {"serving.four_bit_experts", "the model has experts", {above("model.moe.experts", 0)}},
       {"serving.four_bit_experts", "quant.weights is fp4", {is("quant.weights", {"fp4"})}},
       {"serving.shared_experts",

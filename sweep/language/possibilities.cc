@@ -3,6 +3,7 @@
 #include <ranges>
 
 #include "engine/leaves/leaves.h"
+#include "sweep/space/roles.h"
 
 namespace sweep {
 
@@ -62,7 +63,8 @@ engine::CanBe Possibilities::can_be() const {
                 };
                 return std::ranges::any_of(engine::leaves_behind(condition, leaf), varies) ||
                        engine::holds_in(parts_.base, condition, leaf);
-              }};
+              },
+          .like_main = [this](int leaf) { return !is_stated(parts_, leaf); }};
 }
 
 std::set<int> Possibilities::read_by_formulas() const {

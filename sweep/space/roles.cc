@@ -9,10 +9,6 @@
 namespace sweep {
 namespace {
 
-bool is_stated(const SpaceParts& parts, int leaf) {
-  return std::ranges::find(parts.stated_of_roles, leaf, &Edit::leaf) != parts.stated_of_roles.end();
-}
-
 // Leaves of a role that may differ from point to point: all where the role itself may be missing, else those
 // whose counterparts in the main deployment do.
 void add_varied(const SpaceParts& parts, int presence, std::set<int>& varied) {
@@ -30,6 +26,10 @@ void add_varied(const SpaceParts& parts, int presence, std::set<int>& varied) {
 }
 
 }  // namespace
+
+bool is_stated(const SpaceParts& parts, int leaf) {
+  return std::ranges::find(parts.stated_of_roles, leaf, &Edit::leaf) != parts.stated_of_roles.end();
+}
 
 int role_of(std::string_view path) {
   const engine::LeafTable& table = engine::leaf_table();
