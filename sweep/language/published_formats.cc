@@ -240,8 +240,9 @@ Node PublishedFormats::wider_where_trained(const Said& said, const Fields& broug
 void PublishedFormats::add(std::vector<std::unique_ptr<const Node>>& documents,
                            const SaidOfHosts& tasks, Documents kind) {
   for (const std::string& role : all_deployments()) {
+    SaidOfFormats& said = said_[role];  // also where no document could be read
     for (const auto& document : documents) {
-      said_[role].add(said_in_sweep(*document, role), SaidOfFormats::Points::same);
+      said.add(said_in_sweep(*document, role), SaidOfFormats::Points::same);
     }
   }
   if (kind == Documents::of_sweep && tasks.trains) {

@@ -46,7 +46,7 @@ TEST(FollowedLayouts, AreNotedWhereAnAxisMakesThem) {
         << note;
   };
   ends_with(note_of("{}", reads, "{parallel: [{dp: 16, ep: 4}, {dp: 32, ep: 4}]}"),
-            "dp up to 32, ep up to 4");
+            "dp up to 32, ep 4");
   ends_with(note_of("{}", reads, "{parallel.dp: [16]}"), "dp 16");
   ends_with(note_of("{}", reads, "{zip: {parallel.dp: [8, 16], parallel.pp: [1, 2]}}"),
             "pp up to 2, dp up to 16");
