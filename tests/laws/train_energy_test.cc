@@ -74,7 +74,8 @@ TEST(TrainEnergy, FollowsTheClockAsServedStepsDo) {
   slower.device.clock = scenario.device.clock * 0.7;
   const Device& device = scenario.device;
   const auto drawn = [&](const Scenario& of) {
-    const Work& update = row_of(outcome_of(of), OpName::optimizer).work;
+    const Outcome outcome = outcome_of(of);
+    const Work& update = row_of(outcome, OpName::optimizer).work;
     return (update.energy - device.memory_power * (update.bytes / device.memory_bandwidth)) /
            update.time;
   };

@@ -205,7 +205,7 @@ constexpr Setting kSettings[] = {
     {"serving.watermark", everywhere("0")},
     {"serving.attention", {"flash_attention", "planned", "planned"}},
     {"serving.mixed_attention", everywhere("auto")},
-    {"serving.all_reduce", everywhere("custom")},
+    {"serving.all_reduce", {"custom", "custom", "one_shot"}},
     {"serving.narrow_exchange", {"true", "true", "false"}},
     {"serving.two_batch_overlap", everywhere("false")},
     {"serving.tiers.host", everywhere("0"), "KV tiers"},

@@ -199,7 +199,7 @@ struct ServingSettings {
         any_value);
     visit("all_reduce", self.all_reduce,
           "all-reduce among the devices of a node; custom: kernels of the engine's own for small "
-          "messages, which need direct links; one_shot: likewise, but only one in which every "
+          "messages, which need direct links; one_shot: of these only the one in which every "
           "device reads all inputs, and which around experts normalises, too (TensorRT-LLM); nccl: "
           "always the general library",
           any_value);

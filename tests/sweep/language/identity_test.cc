@@ -56,7 +56,7 @@ class LibraryOfOne : public testing::Test {
     const auto spec = read_sweep_text(
         "base: {device: toy, model: tiny}\n"
         "axes: [{calibration.tier: [roofline, best]}, {step.batch: [1, 2]}]\n",
-        "toy.yaml", Library({folder_.path(), fixtures() / "specs"}));
+        (folder_.path() / "toy.yaml").string(), Library({folder_.path(), fixtures() / "specs"}));
     EXPECT_TRUE(spec.ok()) << engine::to_text(spec.mistakes());
     return spec ? points_of(*spec) : std::vector<Point>(4);
   }

@@ -161,7 +161,7 @@ TEST(Runner, TakesOutcomesFromTheArchiveFirst) {
   EXPECT_LT(reused, sink.rows.size());
 }
 
-// Requests of 4 tokens, and in their midst some that nobody could wait for.
+// Short requests, and in their midst some whose prompts are read in more pieces than anybody could wait for.
 Space with_endless_points() {
   auto spec = read_sweep_text(R"(
 base:
@@ -169,8 +169,8 @@ base:
   device: {name: toy, memory_capacity: 1e24 B, memory_bandwidth: 1 TB/s, peak: {bf16: 100 TFLOP/s}}
   model: {name: toy, layers: 2, hidden: 256, heads: 2, kv_heads: 2, head_dim: 128, intermediate: 512}
 axes:
-  - request.prompt: [1, 2, 3]
-  - request.output: [4, 2_000_000_000, 5]
+  - request.output: [4, 5, 6]
+  - request.prompt: [1, 2_000_000_000_000_000, 3]
 )",
                               "toy.yaml", Library{});
   EXPECT_TRUE(spec) << engine::to_text(spec.mistakes());
