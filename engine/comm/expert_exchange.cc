@@ -142,7 +142,7 @@ double crossings_inside(ExpertExchange::Way way) {
 
 // What the same kernels take more, each way, as soon as tokens are forwarded between nodes, however few they are. The tables have one
 // node. Read off one served run whose decodes use them (tools/calibrate/ACCURACY.md, kernels for many tokens between nodes).
-constexpr double kForwarding = 115;  // us
+constexpr double kForwarding = 121;  // us
 
 CollectiveTime normal(const ExpertExchange& op, const Spread& spread, const Fullest& fullest,
                       const Rates& rates, const ExchangeFit& fit) {
