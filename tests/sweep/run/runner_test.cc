@@ -161,16 +161,17 @@ TEST(Runner, TakesOutcomesFromTheArchiveFirst) {
   EXPECT_LT(reused, sink.rows.size());
 }
 
-// Short requests, and in their midst some whose prompts are read in more pieces than anybody could wait for.
+// Short requests, and in their midst some whose prompts are read token by token, for hours.
 Space with_endless_points() {
   auto spec = read_sweep_text(R"(
 base:
   task: request
   device: {name: toy, memory_capacity: 1e24 B, memory_bandwidth: 1 TB/s, peak: {bf16: 100 TFLOP/s}}
   model: {name: toy, layers: 2, hidden: 256, heads: 2, kv_heads: 2, head_dim: 128, intermediate: 512}
+  serving: {max_num_batched_tokens: 1}
 axes:
   - request.output: [4, 5, 6]
-  - request.prompt: [1, 2_000_000_000_000_000, 3]
+  - request.prompt: [1, 2_000_000_000, 3]
 )",
                               "toy.yaml", Library{});
   EXPECT_TRUE(spec) << engine::to_text(spec.mistakes());
