@@ -374,7 +374,8 @@ std::vector<LeafUse> leaf_use_rules() {
         speculation_uses, draft_uses,   unused,        step_uses,    arrival_uses,
         request_uses,     serving_uses, replica_uses,  fleet_uses,   training_layout_uses,
         attention_uses,   tier_uses,    training_uses, rollout_uses, neighbour_uses,
-        adapter_uses,     clock_uses,   image_uses,    array_uses,   retrieval_uses}) {
+        adapter_uses,     clock_uses,   image_uses,    array_uses,   retrieval_uses,
+        model_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

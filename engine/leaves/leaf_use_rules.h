@@ -20,6 +20,7 @@ std::vector<LeafUse> tier_uses();
 std::vector<ValueUse> ordering_values();
 std::vector<ValueUse> schedule_values();
 std::vector<LeafUse> link_uses();
+std::vector<LeafUse> model_uses();
 std::vector<LeafUse> expert_uses();
 std::vector<LeafUse> speculation_uses();
 std::vector<LeafUse> draft_uses();

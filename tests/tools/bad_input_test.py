@@ -187,6 +187,15 @@ class BadInput(unittest.TestCase):
         self.assertIn("it is a device or a pipe", done.stderr)
         self.assertTrue(pipe.is_fifo())
 
+    def test_a_page_or_a_trace_is_not_written_under_the_name_of_a_table(self):
+        for verb, kind in (("report", "a page"), ("trace", "a trace")):
+            for ending in (".csv", ".csv.gz", ".parquet"):
+                file = self.home / f"{verb}{ending}"
+                done = llmsweep(verb, self.home / "run", "-o", file)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(f"is the name of a table, and this is {kind}", done.stderr)
+                self.assertFalse(file.exists())
+
     def test_runs_with_nothing_in_common(self):
         self.refuses("compare", self.home / "apart", "no point has the axis labels of one in", "hint: compare two runs of one sweep")
 

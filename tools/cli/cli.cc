@@ -36,6 +36,19 @@ CLI::Validator whole_above_zero() {
       "");
 }
 
+CLI::Validator no_table(std::string what) {
+  return CLI::Validator(
+      [what = std::move(what)](const std::string& text) {
+        for (const std::string_view ending : {".csv", ".csv.gz", ".parquet"}) {
+          if (text.ends_with(ending)) {
+            return fmt::format("'{}' is the name of a table, and this is {}", text, what);
+          }
+        }
+        return std::string();
+      },
+      "");
+}
+
 CLI::Validator not_empty() {
   return CLI::Validator(
       [](const std::string& text) {

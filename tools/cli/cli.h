@@ -44,6 +44,8 @@ CLI::Validator above_zero();
 CLI::Validator whole_above_zero();
 // Of one that names a file or folder: a script whose variable is not set must not get the default.
 CLI::Validator not_empty();
+// Of one that names a file which is not a table: `what` says what it is.
+CLI::Validator no_table(std::string what);
 
 // Reads a sweep; prints every mistake to stderr and returns nothing if there are any.
 std::optional<sweep::SweepSpec> read_or_complain(const std::filesystem::path& file);

@@ -77,6 +77,8 @@ void add_report(CLI::App& app, int& exit_code) {
       ->required()
       ->type_name("DIR...");
   verb->add_option("-o,--output", arguments->file, "the page (default: report.html)")
+      ->check(not_empty())
+      ->check(no_table("a page for a browser; 'top', 'pareto' and 'sql' write tables"))
       ->type_name("FILE");
   verb->add_option("--where", arguments->options.where,
                    "only points for which this holds, as for 'top'")

@@ -149,6 +149,8 @@ void add_trace(CLI::App& app, int& exit_code) {
       ->check(check_point_number)
       ->type_name("I");
   verb->add_option("-o,--output", arguments->file, "file to write (default: trace.json)")
+      ->check(not_empty())
+      ->check(no_table("a trace for Perfetto; --tables DIR writes tables"))
       ->type_name("FILE");
   verb->add_option("--requests", arguments->requests, "most requests to show (default: 2000)")
       ->transform(whole_above_zero())

@@ -88,6 +88,34 @@ TEST(InertAxes, ScalesAndScopeCountWhereSomethingIsNarrow) {
   EXPECT_FALSE(inert("task: step, quant: {weights: int4}", "quant.scope: [all, mlps]"));
 }
 
+// Parts that the model of no point has.
+TEST(InertAxes, FieldsOfAPartCountWhereTheModelHasThePart) {
+  const auto inert = [](const std::string& model, const std::string& text,
+                        const std::string& parallel = "{}") {
+    return said_of("base: {task: step, device: toy, model: " + model + ", parallel: " + parallel +
+                   "}\n" + axis(text))
+               .find("changes nothing here") != std::string::npos;
+  };
+  const std::string mixture = "{from: tiny, moe: {experts: 8, top_k: 2, intermediate: 8}}";
+  for (const std::string& text :
+       {"model.moe.top_k: [1, 2]", "model.moe.skew: [0, 1]", "model.moe.every: [1, 2]"}) {
+    EXPECT_TRUE(inert("tiny", text)) << text;
+    EXPECT_FALSE(inert(mixture, text)) << text;
+  }
+  EXPECT_FALSE(inert("tiny", "model.moe.experts: [0, 8]"));
+  EXPECT_FALSE(inert("tiny", "zip: {model.moe.experts: [0, 8], model.moe.top_k: [0, 2]}"));
+  EXPECT_TRUE(inert("tiny", "model.mla.rope_dim: [32, 64]"));
+  EXPECT_TRUE(inert("tiny", "model.scan.heads: [1, 2]"));
+  EXPECT_TRUE(inert("tiny", "model.full_attention_every: [2, 4]"));
+  EXPECT_FALSE(inert("{from: tiny, window: 64}", "model.full_attention_every: [2, 4]"));
+  // Loads of the past decide where second copies go, and nothing else.
+  const std::string drift = "model.moe.drift: [0, 0.2]";
+  EXPECT_TRUE(inert(mixture, drift, "{tp: 2, ep: 2}"));
+  EXPECT_FALSE(inert(mixture, drift, "{tp: 2, ep: 2, redundant_experts: 2}"));
+  EXPECT_FALSE(
+      inert("{from: tiny, moe: {experts: 9, top_k: 2, intermediate: 8}}", drift, "{tp: 2, ep: 2}"));
+}
+
 // A label is no spec, though it may be the name of one.
 TEST(InertAxes, ALabelBringsNothingOfTheSpecOfThatName) {
   EXPECT_EQ(said_of("base: {device: toy, model: {name: tiny}}\n"),
