@@ -97,7 +97,7 @@ TEST(InertAxes, FieldsOfAPartCountWhereTheModelHasThePart) {
                .find("changes nothing here") != std::string::npos;
   };
   const std::string mixture = "{from: tiny, moe: {experts: 8, top_k: 2, intermediate: 8}}";
-  for (const std::string& text :
+  for (const char* text :
        {"model.moe.top_k: [1, 2]", "model.moe.skew: [0, 1]", "model.moe.every: [1, 2]"}) {
     EXPECT_TRUE(inert("tiny", text)) << text;
     EXPECT_FALSE(inert(mixture, text)) << text;
