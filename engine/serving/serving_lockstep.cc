@@ -31,7 +31,7 @@ LockstepGroup* ServingSim::group_of(std::size_t replica) {
   return &pool.groups[(replica - pool.first) / pool.groups[0].members()];
 }
 
-void ServingSim::note_turn(LockstepGroup& group, std::size_t index) {
+[[gnu::always_inline]] inline void ServingSim::note_turn(LockstepGroup& group, std::size_t index) {
   const Replica& replica = replicas_[index];
   group.wants_turn(index - group.first(), replica.working() ? kNever : replica.next_event());
 }
@@ -39,7 +39,8 @@ void ServingSim::note_turn(LockstepGroup& group, std::size_t index) {
 bool ServingSim::note_in_group(std::size_t replica) {
   LockstepGroup* const group = group_of(replica);
   if (group == nullptr) return false;
-  note_member(*group, replica);
+  note_turn(*group, replica);
+  if (compares_) weigh(replica);
   note_group(*group);
   return true;
 }
@@ -64,28 +65,30 @@ void ServingSim::advance_group(LockstepGroup& group, double next_event, RequestS
 }
 
 // True where a client was told. Members whose sequences only decode on are listed apart, since most need no further look.
-bool ServingSim::end_together(LockstepGroup& group, RequestSource& source) {
+[[gnu::always_inline]] inline bool ServingSim::end_together(LockstepGroup& group,
+                                                            RequestSource& source) {
   bool told = false;
   going_on_.clear();
-  for (const std::size_t member : group.take_due()) {
+  group.take_due([&](std::size_t member) {
     const std::size_t index = group.first() + member;
     if (!loads_ && replicas_[index].only_goes_on()) {
       going_on_.push_back(index);
     } else {
       told = end_member(group, index, source) || told;
     }
-  }
+  });
   return told;
 }
 
 bool ServingSim::end_member(LockstepGroup& group, std::size_t index, RequestSource& source) {
   Replica& replica = replicas_[index];
-  replica.wait_until(group.until());
-  replica.end_work();
-  if (!replica.forking().empty()) fork(index, source);
-  const bool told = !replica.departed().empty() && depart(index, source);
+  replica.end_work_at(group.until());
+  const bool forks = !replica.forking().empty(), departs = !replica.departed().empty();
+  if (forks) fork(index, source);
+  const bool told = departs && depart(index, source);
   replica.end_turn(true);
-  note_member(group, index);
+  note_turn(group, index);
+  if (compares_ && (forks || departs)) weigh(index);  // it has more or fewer requests
   if (replica.halted() && replica.at_rest()) {
     abandon(index, source);
     find_interruptions();  // its repair
@@ -94,26 +97,28 @@ bool ServingSim::end_member(LockstepGroup& group, std::size_t index, RequestSour
 }
 
 // Members that have something to plan do so, and the others go on as they were.
-void ServingSim::plan_together(LockstepGroup& group, RequestSource& source) {
+[[gnu::always_inline]] inline void ServingSim::plan_together(LockstepGroup& group,
+                                                             RequestSource& source) {
   const double now = std::max(now_, group.until());
   planned_.clear();
   const double latest = now + kSameMoment;
   for (std::size_t member = group.next_turn(0, latest); member < group.members();
        member = group.next_turn(member + 1, latest)) {
     const std::size_t i = group.first() + member;
+    Replica& replica = replicas_[i];
     planned_.push_back(i);
-    replicas_[i].begin_turn(now);
-    if (replicas_[i].expects()) fetch(i, source);
-    if (!replicas_[i].forking().empty()) {
+    replica.begin_turn(now);
+    if (replica.expects()) fetch(i, source);
+    if (!replica.forking().empty()) {
       fork(i, source);
       if (compares_) weigh(i);
     }
     // The others do not wait for a member that has to plan again.
     do {
       start_loads(i);
-      if (loads_ && replicas_[i].expects()) fetch(i, source);
-      replicas_[i].plan();
-    } while (replicas_[i].plans_again());
+      if (loads_ && replica.expects()) fetch(i, source);
+      replica.plan();
+    } while (replica.plans_again());
   }
   group.begin(now);
   charge(kWorkOfAnEvent * double(planned_.size()));

@@ -145,12 +145,8 @@ class ServingSim {
   bool end_together(LockstepGroup& group, RequestSource& source);
   bool end_member(LockstepGroup& group, std::size_t replica, RequestSource& source);
   void plan_together(LockstepGroup& group, RequestSource& source);
-  // After a member's next event may have changed; the second also after it may have more or less to do.
+  // After a member's next event may have changed.
   void note_turn(LockstepGroup& group, std::size_t replica);
-  void note_member(LockstepGroup& group, std::size_t replica) {
-    note_turn(group, replica);
-    if (compares_) weigh(replica);
-  }
   void note_group(const LockstepGroup& group) {
     events_.set(group.first(), group.next_event(), group.steps());
   }

@@ -61,11 +61,14 @@ class KnownPrompts {
   Known at(const Shape& shape, Time time) {
     if (places_.empty()) places_.resize(kPlaces);
     const std::uint64_t mixed = mix(shape);
-    Place& place = places_[std::size_t(mixed >> (64 - kPlaceBits))];
-    if (place.kept >= 0 && kept_[std::size_t(place.kept)].shape == shape) {
-      const Kept& kept = kept_[std::size_t(place.kept)];
-      return {kept.sums, {rows_.data() + kept.first_row, kept.rows}};
+    // Its own place or, where other shapes have that one, the first free one of those beside it.
+    const std::size_t own = std::size_t(mixed >> (64 - kPlaceBits));
+    std::size_t beside = 0;
+    for (; beside < kPlacesOfOne && places_[own ^ beside].kept >= 0; ++beside) {
+      const Kept& kept = kept_[std::size_t(places_[own ^ beside].kept)];
+      if (kept.shape == shape) return {kept.sums, {rows_.data() + kept.first_row, kept.rows}};
     }
+    Place& place = places_[beside < kPlacesOfOne ? own ^ beside : own];
     // The first shape of a place is kept at once, since the next point of a sweep meets it again. Another one takes the place only when it
     // comes a second time: most never do.
     const bool keeps = place.kept < 0 || place.missed == std::uint32_t(mixed);
@@ -79,6 +82,8 @@ class KnownPrompts {
  private:
   static constexpr int kPlaceBits = 12;  // two megabytes when all are taken
   static constexpr std::size_t kPlaces = std::size_t{1} << kPlaceBits;
+  // With one place each, a twentieth of some thousand shapes were timed again and again, in turn with another one.
+  static constexpr std::size_t kPlacesOfOne = 4;
   struct Place {
     std::int32_t kept = -1;    // in kept_; -1: none
     std::uint32_t missed = 0;  // of the shape that was last asked for here and not known

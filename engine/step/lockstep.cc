@@ -11,24 +11,24 @@ using Part = TokenTable::Part;
 
 MemberStep StepTable::own_step(const BatchShape& batch, int length) {
   StepTable& own = of_length(length);
-  MemberStep step = batch.prefill_tokens > 0 ? own.own_mixed(batch) : own.own_decodes(batch);
+  MemberStep step = batch.prefill_tokens == 0 ? own.own_decodes(batch)
+                    : own.verification_.plain()
+                        ? own.own_mixed(batch, 0)
+                        : own.own_mixed(own.wider(batch), own.propose(batch));
   step.length = length;
   return step;
 }
 
-MemberStep StepTable::own_mixed(const BatchShape& batch) {
-  const bool plain = verification_.plain();
-  const double before = plain ? 0 : propose(batch);
-  const BatchShape all = plain ? batch : wider(batch);
-  const PricedStep priced = price_step(all);
+MemberStep StepTable::own_mixed(const BatchShape& batch, double before) {
+  const PricedStep priced = price_step(batch);
   const double scale = scale_[std::size_t(priced.phase)];
   return {.device = priced.kernels.time * scale,
-          .beside = halves_ ? tokens_.at(Part::beside, all.tokens()).time * scale : 0,
+          .beside = halves_ ? tokens_.at(Part::beside, batch.tokens()).time * scale : 0,
           .added = priced.host.added.value * scale,
           .least = priced.host.least.value * scale,
           .before = before,
           .scale = scale,
-          .rows = all.tokens(),
+          .rows = batch.tokens(),
           .phase = priced.phase,
           .saved = priced.kernels.saved};
 }
@@ -129,10 +129,13 @@ void StepTable::find_shared(std::span<const MemberStep> steps, std::span<Senders
     each.own_shared = shared_seconds(each.beside, scale, alone);
     shared.part.exchange = std::max(shared.part.exchange, alone.exchange);
   }
-  for (Senders& each : senders) each.shared = shared_seconds(each.beside, scale, shared.part);
+  for (Senders& each : senders) {
+    if (each.members > 0) each.shared = shared_seconds(each.beside, scale, shared.part);
+  }
 }
 
-KernelSums StepTable::count_sent(const SharedStep& shared, const Sent& sent) {
+[[gnu::always_inline]] inline KernelSums StepTable::count_sent(const SharedStep& shared,
+                                                               const Sent& sent) {
   tokens_.use(shared.experts_at, sent.phase, sent.steps);
   KernelSums both = shared.experts;
   const KernelSums& sending = tokens_.use(shared.exchange, sent.rows, sent.phase, sent.steps);
@@ -155,13 +158,21 @@ StepTable::SharedStep StepTable::found_here(SharedStep shared) {
   return shared;
 }
 
-void StepTable::count_member(const MemberStep& own, const SharedStep& shared, double seconds) {
-  if (own.length >= 0) {
-    StepTable& table = lengths_.table(own.length);
-    MemberStep there = own;
-    there.length = -1;
-    return table.count_member(there, table.found_here(shared), seconds);
+void StepTable::count_members(std::span<const MemberStep> members, const SharedStep& shared,
+                              double seconds) {
+  for (const MemberStep& own : members) {
+    if (own.length < 0) {
+      count_member(own, shared, seconds);
+    } else {
+      StepTable& table = lengths_.table(own.length);
+      table.count_member(own, table.found_here(shared), seconds);
+    }
   }
+}
+
+[[gnu::always_inline]] inline void StepTable::count_member(const MemberStep& own,
+                                                           const SharedStep& shared,
+                                                           double seconds) {
   const std::size_t phase = std::size_t(own.phase);
   SharedPart part = shared.part;
   part.exchange = exchange_time(shared, own.rows);
@@ -179,13 +190,21 @@ void StepTable::count_member(const MemberStep& own, const SharedStep& shared, do
   saved_.add(step_savings(both.saved, Seconds{both.time}, host));
 }
 
-void StepTable::count_senders(const Senders& senders, const SharedStep& shared, double steps) {
-  if (senders.length >= 0) {
-    StepTable& table = lengths_.table(senders.length);
-    Senders there = senders;
-    there.length = -1;
-    return table.count_senders(there, table.found_here(shared), steps);
+void StepTable::count_senders(std::span<const Senders> senders, const SharedStep& shared,
+                              double steps) {
+  for (const Senders& each : senders) {
+    if (each.members == 0) continue;
+    if (each.length < 0) {
+      count_alike(each, shared, steps);
+    } else {
+      StepTable& table = lengths_.table(each.length);
+      table.count_alike(each, table.found_here(shared), steps);
+    }
   }
+}
+
+[[gnu::always_inline]] inline void StepTable::count_alike(const Senders& senders,
+                                                          const SharedStep& shared, double steps) {
   const double time = senders.own_shared / scale_[std::size_t(Phase::decode)];
   const double times = senders.members * steps;
   const Sent sent{.rows = senders.rows, .exchange = senders.exchange, .steps = times, .time = time};

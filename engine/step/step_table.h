@@ -133,11 +133,11 @@ class StepTable {
   };
   void find_shared(std::span<const MemberStep> steps, std::span<Senders> senders,
                    SharedStep& shared);
-  // Count the shared part: of one member's step, which lasts `seconds` because the slowest member takes so long; of steps of senders,
+  // Count the shared part: of members' steps, which last `seconds` because the slowest member takes so long; of steps of senders,
   // whose time is counted when they stop (`count_decode`); the time that they waited for others; and steps of `idle` members that have
   // nothing to do.
-  void count_member(const MemberStep& own, const SharedStep& shared, double seconds);
-  void count_senders(const Senders& senders, const SharedStep& shared, double steps);
+  void count_members(std::span<const MemberStep> members, const SharedStep& shared, double seconds);
+  void count_senders(std::span<const Senders> senders, const SharedStep& shared, double steps);
   void count_wait(double seconds, int length) {
     of_length(length).waited_[std::size_t(Phase::decode)] += seconds;
   }
@@ -235,7 +235,7 @@ class StepTable {
   // Seconds in which tokens are proposed for the batch.
   double propose(const BatchShape& batch);
   // A member's own part of a step with prompts, and of one of decodes alone.
-  MemberStep own_mixed(const BatchShape& batch);
+  MemberStep own_mixed(const BatchShape& batch, double before);
   MemberStep own_decodes(const BatchShape& batch);
   // What was found for a number of tokens is kept: of steps without prompts always, since few numbers come again and again, and of
   // steps with prompts until others take its place.
@@ -259,6 +259,8 @@ class StepTable {
     double time = 0;
   };
   KernelSums count_sent(const SharedStep& shared, const Sent& sent);
+  void count_member(const MemberStep& own, const SharedStep& shared, double seconds);
+  void count_alike(const Senders& senders, const SharedStep& shared, double steps);
   // Adds some kernels of a step with prompts to others.
   void add(KernelSums& to, const KernelSums& kernels, double times = 1) const {
     counts_savings_ ? to.add(kernels, times) : to.add_time(kernels, times);

@@ -9,14 +9,6 @@ void AlikeFollowers::add(std::size_t member) {
   take_line(member);
 }
 
-void AlikeFollowers::take_line(std::size_t member) {
-  const Follower& one = (*all_)[member];
-  note_bounds(one, one.from);
-  add_line(one, 1);
-  if (!one.plain) known_until_ = -1;
-  if (known_until_ >= 0 && can_lead(one)) rivals_.push_back(std::uint32_t(member));
-}
-
 // Without the leader another follower may lead that could not before.
 void AlikeFollowers::remove(std::size_t member) {
   const Follower& one = (*all_)[member];
@@ -25,12 +17,6 @@ void AlikeFollowers::remove(std::size_t member) {
   (*all_)[members_.back()].place = one.place;
   members_.pop_back();
   if (members_.empty()) forget_sums();
-}
-
-void AlikeFollowers::forget_line(std::size_t member) {
-  add_line((*all_)[member], -1);
-  std::erase(rivals_, std::uint32_t(member));
-  if (member == leader_) known_until_ = -1;
 }
 
 // The leader's time does not fall. A follower that does not reach the leader's present time, in either part, by the last of these steps
@@ -59,12 +45,8 @@ void AlikeFollowers::find_rivals(std::int64_t step, std::int64_t until) {
   }
 }
 
-double AlikeFollowers::seconds(double shared, std::int64_t step, std::int64_t steps) {
+double AlikeFollowers::seconds_one_by_one(double shared, std::int64_t step, std::int64_t steps) {
   const double n = double(steps);
-  if (straight_ && lowest_ + shared >= least_) {
-    return n * (line_ + rise_ * double(step) + double(members_.size()) * shared) +
-           rise_ * n * (n - 1) / 2;
-  }
   double own = 0;
   lowest_ = std::numeric_limits<double>::infinity();
   for (const std::uint32_t member : members_) {

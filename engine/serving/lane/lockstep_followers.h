@@ -48,17 +48,33 @@ class AlikeFollowers {
   void add(std::size_t member);
   void remove(std::size_t member);
   // A follower goes on with another line: called before the line changes, and afterwards.
-  void forget_line(std::size_t member);
-  void take_line(std::size_t member);
+  void forget_line(std::size_t member) {
+    add_line((*all_)[member], -1);
+    std::erase(rivals_, std::uint32_t(member));
+    if (member == leader_) known_until_ = -1;
+  }
+  void take_line(std::size_t member) {
+    const Follower& one = (*all_)[member];
+    note_bounds(one, one.from);
+    add_line(one, 1);
+    if (!one.plain) known_until_ = -1;
+    if (known_until_ >= 0 && can_lead(one)) rivals_.push_back(std::uint32_t(member));
+  }
   // Followers of which one takes longest in every step from `step` to `until`.
   const std::vector<std::uint32_t>& rivals(std::int64_t step, std::int64_t until) {
     if (until > known_until_) find_rivals(step, until);
     return rivals_;
   }
   // Sum of the seconds of all followers over `steps` steps from `step` on, to each of which the shared part adds `shared`.
-  double seconds(double shared, std::int64_t step, std::int64_t steps);
+  double seconds(double shared, std::int64_t step, std::int64_t steps) {
+    if (!straight_ || lowest_ + shared < least_) return seconds_one_by_one(shared, step, steps);
+    const double n = double(steps);
+    return n * (line_ + rise_ * double(step) + double(members_.size()) * shared) +
+           rise_ * n * (n - 1) / 2;
+  }
 
  private:
+  double seconds_one_by_one(double shared, std::int64_t step, std::int64_t steps);
   void find_rivals(std::int64_t step, std::int64_t until);
   bool can_lead(const Follower& one) const {
     return one.busy(known_until_) >= leader_busy_ || one.before(known_until_) > leader_before_ ||

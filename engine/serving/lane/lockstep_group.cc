@@ -14,8 +14,9 @@ void LockstepGroup::reset(const Setup& setup) {
   until_ = 0;
   taken_ = 0;
   turns_.assign(setup.members, kNever);
-  asking_.assign((setup.members + kWord - 1) / kWord, 0);
-  due_.clear();
+  for (auto* bits : {&asking_, &due_, &taken_due_}) {
+    bits->assign((setup.members + kWord - 1) / kWord, 0);
+  }
   followers_.assign(setup.members, {});
   following_ = unequal_ = 0;
   sequences_ = 0;
@@ -101,11 +102,13 @@ void LockstepGroup::begin_stretch(std::size_t member, double held) {
   one.due = taken_ + stretch.steps;
   one.pace = {.busy = line.device(stretch.context, stretch.window) + line.added,
               .rise = line.slope * stretch.sequences + line.window_slope * stretch.growing,
-              .least = line.least,
-              .before = line.proposals(stretch.context, stretch.window) +
-                        line.listing_slope * stretch.context,
-              .before_rise = (line.proposing_slope + line.listing_slope) * stretch.sequences +
-                             line.proposing_window_slope * stretch.growing};
+              .least = line.least};
+  if (!line.plain) {
+    one.pace.before =
+        line.proposals(stretch.context, stretch.window) + line.listing_slope * stretch.context;
+    one.pace.before_rise = (line.proposing_slope + line.listing_slope) * stretch.sequences +
+                           line.proposing_window_slope * stretch.growing;
+  }
   one.held = held;
   one.held_seconds = 0;
   one.since = seconds_;
@@ -157,7 +160,7 @@ void LockstepGroup::take_dues(std::int64_t step) {
     Follower& one = followers_[std::size_t(member)];
     dues_.remove(member, one.due);
     one.is_due = true;
-    due_.push_back(std::size_t(member));
+    note_due(std::size_t(member));
   }
 }
 
@@ -224,7 +227,7 @@ void LockstepGroup::end_where_cache_expires() {
 }
 
 // The longest line of the first step; of two that are as long, the steeper one.
-void LockstepGroup::find_piece(double now) {
+[[gnu::always_inline]] inline void LockstepGroup::find_piece(double now) {
   double longest = 0, longest_rise = 0;
   for (const MemberStep& own : joined_steps_) {
     longest = std::max(longest, member_seconds(own, shared_.part));
@@ -294,7 +297,7 @@ void LockstepGroup::end() {
   taken_ += piece_.steps;
   if (taken_ - base_ > kLongSums) sum_up_held();
   steps_ = false;
-  for (const Joined& one : joined_) due_.push_back(one.member);
+  for (const Joined& one : joined_) note_due(one.member);
   joined_.clear();
   joined_steps_.clear();
 }
@@ -307,10 +310,8 @@ void LockstepGroup::count_shared() {
   StepTable& table = *setup_.table;
   const double steps = std::exchange(uncounted_steps_, 0);
   const double seconds = std::exchange(uncounted_seconds_, 0);
-  for (const Senders& senders : senders_) {
-    if (senders.members > 0) table.count_senders(senders, shared_, steps);
-  }
-  for (const MemberStep& own : joined_steps_) table.count_member(own, shared_, seconds);
+  table.count_senders(senders_, shared_, steps);
+  table.count_members(joined_steps_, shared_, seconds);
   const double idle = double(setup_.members - following_ - joined_.size());
   if (idle > 0) {
     table.count_idle(shared_, idle, steps, seconds);
@@ -320,7 +321,7 @@ void LockstepGroup::count_shared() {
 
 // Counts what followers hold and wait for, which of them are due, and the gaps between their tokens. Gaps of a follower's first step are
 // counted by the follower itself.
-void LockstepGroup::count_followers() {
+[[gnu::always_inline]] inline void LockstepGroup::count_followers() {
   if (!any_follow()) return;
   const double n = double(piece_.steps), seconds = piece_.lasts;
   const double pairs = n * (n - 1) / 2;
@@ -373,13 +374,6 @@ void LockstepGroup::write_down(const Follower& one, std::size_t member) const {
                   .stretch = stretch};
   work.batch.expert_tokens = shared_.tokens;
   setup_.log->add(work);
-}
-
-std::span<const std::size_t> LockstepGroup::take_due() {
-  taken_due_.clear();
-  taken_due_.swap(due_);
-  if (taken_due_.size() > 1) std::ranges::sort(taken_due_);
-  return taken_due_;
 }
 
 void LockstepGroup::settle() {

@@ -52,9 +52,8 @@ class LockstepGroup {
   // A member has something to plan at the first boundary from `time` on; `kNever`: it has nothing to plan, or it works.
   void wants_turn(std::size_t member, double time) {
     turns_[member] = time;
-    const std::uint64_t bit = std::uint64_t{1} << member % kWord;
     std::uint64_t& word = asking_[member / kWord];
-    word = time < kNever ? word | bit : word & ~bit;
+    word = time < kNever ? word | bit_of(member) : word & ~bit_of(member);
     if (time < until_) split(time);
   }
   // The first member from `from` on that has something to plan by `now`; members(): none has.
@@ -69,8 +68,16 @@ class LockstepGroup {
   }
   // Ends the present piece.
   void end();
-  // Members whose work ends with it, in their order. Asked once per piece.
-  std::span<const std::size_t> take_due();
+  // Calls `visit` for the members whose work ends with it, in their order. Those whose work ends meanwhile come next time.
+  template <class Visit>
+  void take_due(Visit visit) {
+    taken_due_.swap(due_);
+    std::ranges::fill(due_, 0);
+    each_bit(taken_due_, 0, [&visit](std::size_t member) {
+      visit(member);
+      return true;
+    });
+  }
   // All members have planned: begins the next piece, if any of them does something in it.
   void begin(double now);
   // The run is over: counts what followers did in pieces that have ended.
@@ -79,7 +86,7 @@ class LockstepGroup {
   // ---- its members ------------------------------------------------------------------------------
   // A member that plans has a batch in the next step only. Before it computes, `before` seconds pass for other things.
   struct SingleStep {
-    BatchShape batch;
+    const BatchShape& batch;
     double before = 0;
     int length = -1;  // proposed tokens, where their number is picked by load
   };
@@ -125,20 +132,26 @@ class LockstepGroup {
     std::size_t member = 0;
     BatchShape batch;
   };
-  static constexpr std::size_t kWord = 64;         // bits
+  static constexpr std::size_t kWord = 64;  // bits
+  static std::uint64_t bit_of(std::size_t member) { return std::uint64_t{1} << member % kWord; }
   static constexpr std::int64_t kLongSums = 4096;  // steps
 
   // Calls `visit` for the members from `from` on that have something to plan, as long as it says true.
   template <class Visit>
   void each_asking(std::size_t from, Visit visit) const {
+    each_bit(asking_, from, visit);
+  }
+  template <class Visit>
+  static void each_bit(const std::vector<std::uint64_t>& words, std::size_t from, Visit visit) {
     std::uint64_t later = ~std::uint64_t{0} << from % kWord;
-    for (std::size_t word = from / kWord; word < asking_.size(); ++word) {
-      for (std::uint64_t bits = asking_[word] & later; bits != 0; bits &= bits - 1) {
+    for (std::size_t word = from / kWord; word < words.size(); ++word) {
+      for (std::uint64_t bits = words[word] & later; bits != 0; bits &= bits - 1) {
         if (!visit(word * kWord + std::size_t(std::countr_zero(bits)))) return;
       }
       later = ~std::uint64_t{0};
     }
   }
+  void note_due(std::size_t member) { due_[member / kWord] |= bit_of(member); }
   std::size_t sender_of(const DecodeLine& line);
   bool any_follow() const { return following_ > 0; }
   // Calls `visit` for each kind of senders that has members, and for its followers.
@@ -177,11 +190,11 @@ class LockstepGroup {
   double until_ = 0;
   std::int64_t taken_ = 0;  // steps before the present piece
   Stretch piece_;
-  std::vector<double> turns_;                 // by member
-  std::vector<std::uint64_t> asking_;         // one bit per member: it has something to plan
-  std::vector<std::size_t> due_, taken_due_;  // members
-  std::vector<Follower> followers_;           // by member, whether or not it follows
-  std::size_t following_ = 0;                 // number of followers
+  std::vector<double> turns_;  // by member
+  // One bit per member: it has something to plan; its work is over.
+  std::vector<std::uint64_t> asking_, due_, taken_due_;
+  std::vector<Follower> followers_;  // by member, whether or not it follows
+  std::size_t following_ = 0;        // number of followers
   std::size_t unequal_ = 0;  // of these, followers whose steps make unequal numbers of tokens
   double sequences_ = 0;     // of all followers
   StepCalendar dues_;        // steps at which followers' stretches are over

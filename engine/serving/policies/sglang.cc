@@ -84,6 +84,7 @@ void retract(const ReplicaView& view, StepPlan& plan) {
 
 // Admits the requests that fit. False where one does not.
 bool admit(const ReplicaView& view, std::int64_t budget, StepPlan& plan) {
+  if (view.waiting.admissible() == 0 || budget <= 0) return true;
   std::int64_t free = view.pool.free() - view.margin();
   // In tokens, not blocks.
   double expected = double(view.decode_tokens()) + ratio_now(view) * double(view.outputs_to_come());

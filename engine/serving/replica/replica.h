@@ -112,9 +112,11 @@ class alignas(64) Replica {
     begin_turn(now);
     lanes_[0].begin_next_part(now);
   }
-  void wait_until(double time) {
-    lanes_[0].wait_until(time);
-    find_next();
+  // Ends its work, of which the group knows that it lasts until `time`.
+  void end_work_at(double time) {
+    begin_turn(time);
+    turn_->wait_until(time);
+    turn_->end_work();
   }
   void end_turn(bool ran) {
     const bool some_wait = !state_.waiting.empty() || !state_.landed.empty();
