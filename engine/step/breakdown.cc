@@ -5,7 +5,7 @@
 
 namespace engine {
 
-std::size_t Breakdown::place_of(const KernelRow& row, Phase phase) {
+[[gnu::always_inline]] inline std::size_t Breakdown::place_of(const KernelRow& row, Phase phase) {
   std::int32_t* link = &first_[std::size_t(phase)][std::size_t(row.op)];
   while (*link != kNone) {
     const std::size_t place = std::size_t(*link);

@@ -19,7 +19,8 @@ MemberStep StepTable::own_step(const BatchShape& batch, int length) {
   return step;
 }
 
-MemberStep StepTable::own_mixed(const BatchShape& batch, double before) {
+[[gnu::always_inline]] inline MemberStep StepTable::own_mixed(const BatchShape& batch,
+                                                              double before) {
   const PricedStep priced = price_step(batch);
   const double scale = scale_[std::size_t(priced.phase)];
   return {.device = priced.kernels.time * scale,
@@ -103,7 +104,7 @@ const StepTable::AtExperts& StepTable::reads_at_experts(std::int64_t tokens) {
   return known.found;
 }
 
-void StepTable::find_shared(std::span<const MemberStep> steps, std::span<Senders> senders,
+void StepTable::find_shared(std::span<MemberStep> steps, std::span<Senders> senders,
                             SharedStep& shared) {
   shared.tokens = 0;
   bool reads = false;
@@ -118,8 +119,9 @@ void StepTable::find_shared(std::span<const MemberStep> steps, std::span<Senders
       reads ? reads_at_experts(shared.tokens) : decodes_at_experts(shared.tokens);
   shared.part = {.experts = shared.experts.time,
                  .halves = halves_ && shared.tokens > context_->shard.expert_replicas};
-  for (const MemberStep& own : steps) {
-    shared.part.exchange = std::max(shared.part.exchange, exchange_time(shared, own.rows));
+  for (MemberStep& own : steps) {
+    own.exchange = exchange_time(shared, own.rows);
+    shared.part.exchange = std::max(shared.part.exchange, own.exchange);
   }
   const double scale = scale_[std::size_t(Phase::decode)];
   SharedPart alone = shared.part;
@@ -175,7 +177,7 @@ void StepTable::count_members(std::span<const MemberStep> members, const SharedS
                                                            double seconds) {
   const std::size_t phase = std::size_t(own.phase);
   SharedPart part = shared.part;
-  part.exchange = exchange_time(shared, own.rows);
+  part.exchange = own.exchange;
   waited_[phase] += seconds - member_seconds(own, part);
   seconds_[phase] += seconds - own.before;
   const double time = shared_seconds(own.beside, own.scale, part) / own.scale;

@@ -20,6 +20,7 @@ struct MemberStep {
   double before = 0;            // proposals and images, which are waited for before the step
   double scale = 1;             // by which all this is longer than predicted
   std::int64_t rows = 0;        // tokens that it sends to the experts, padding included
+  double exchange = 0;          // of these, as predicted, once it is known what the others send
   Phase phase = Phase::decode;
   int length = -1;  // of proposals, where several may be picked: counted with others of that length
   Savings saved;    // of a step with prompts: by its kernels, as predicted

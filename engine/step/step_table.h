@@ -131,8 +131,7 @@ class StepTable {
     TokenTable::Part exchange = TokenTable::Part::exchange;
     SharedPart part;
   };
-  void find_shared(std::span<const MemberStep> steps, std::span<Senders> senders,
-                   SharedStep& shared);
+  void find_shared(std::span<MemberStep> steps, std::span<Senders> senders, SharedStep& shared);
   // Count the shared part: of members' steps, which last `seconds` because the slowest member takes so long; of steps of senders,
   // whose time is counted when they stop (`count_decode`); the time that they waited for others; and steps of `idle` members that have
   // nothing to do.

@@ -200,15 +200,15 @@ void Lane::count_sharing(double more, double now) {
   common.sums->kv_token_seconds += more * (work_ == Work::stretch ? now - start_ : now - end_);
 }
 
-void Lane::log_stretch() const {
-  const PoolConstants& common = *replica_->common;
-  common.log->add({.role = common.role,
-                   .replica = replica_->number,
-                   .start = start_,
-                   .end = end_,
-                   .stretch = stretch_,
-                   .pace = *stretch_.pace});
+void Lane::log_work(LoggedWork work) const {
+  work.role = replica_->common->role;
+  work.replica = replica_->number;
+  work.start = start_;
+  work.end = end_;
+  replica_->common->log->add(work);
 }
+void Lane::log_stretch() const { log_work({.stretch = stretch_, .pace = *stretch_.pace}); }
+void Lane::log_step(const BatchShape& batch) const { log_work({.batch = batch}); }
 
 void Lane::end_stretch() {
   ReplicaState& replica = *replica_;
@@ -282,13 +282,7 @@ void Lane::run_step(const BatchShape& batch, double seconds) { take_time(batch, 
   ReplicaState& replica = *replica_;
   const PoolConstants& common = *replica.common;
   end_ = start_ + seconds;
-  if (common.log != nullptr) {
-    common.log->add({.role = common.role,
-                     .replica = replica.number,
-                     .start = start_,
-                     .end = end_,
-                     .batch = batch});
-  }
+  if (common.log != nullptr) log_step(batch);
   common.sums->ran(1, seconds, double(step_decodes_) + double(chunks_.size()));
   count_held_in_step(seconds, step_decodes_ * running().next_tokens - step_tokens_);
   common.sums->adapter_steps += double(batch.adapters);

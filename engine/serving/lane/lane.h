@@ -271,6 +271,8 @@ class alignas(64) Lane {
   }
   void stream_step();
   [[gnu::noinline]] void log_stretch() const;
+  [[gnu::noinline]] void log_step(const BatchShape& batch) const;
+  void log_work(LoggedWork work) const;
   void end_stretch();
   void cut(std::int64_t steps);
   // In a lockstep group (lane_in_group.cc): this lane's number in it, and stretches that all members take together.

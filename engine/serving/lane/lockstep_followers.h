@@ -53,7 +53,7 @@ class AlikeFollowers {
     std::erase(rivals_, std::uint32_t(member));
     if (member == leader_) known_until_ = -1;
   }
-  void take_line(std::size_t member) {
+  [[gnu::always_inline]] void take_line(std::size_t member) {
     const Follower& one = (*all_)[member];
     note_bounds(one, one.from);
     add_line(one, 1);

@@ -93,7 +93,7 @@ void LockstepGroup::follow_on(std::size_t member, double held) {
   alike.take_line(member);
 }
 
-void LockstepGroup::begin_stretch(std::size_t member, double held) {
+[[gnu::always_inline]] inline void LockstepGroup::begin_stretch(std::size_t member, double held) {
   Follower& one = followers_[member];
   const Stretch& stretch = *one.stretch;
   const DecodeLine& line = *stretch.line;
@@ -155,7 +155,7 @@ void LockstepGroup::change_due(std::size_t member, std::int64_t due) {
   dues_.insert(std::int32_t(member), due);
 }
 
-void LockstepGroup::take_dues(std::int64_t step) {
+[[gnu::always_inline]] inline void LockstepGroup::take_dues(std::int64_t step) {
   for (std::int32_t member; (member = dues_.first_by(step)) >= 0;) {
     Follower& one = followers_[std::size_t(member)];
     dues_.remove(member, one.due);
@@ -259,7 +259,7 @@ void LockstepGroup::end_where_cache_expires() {
 }
 
 // Steps before another line, of the device or of the host, is longer than the piece's.
-std::int64_t LockstepGroup::steps_of_longest(std::int64_t most) {
+[[gnu::always_inline]] inline std::int64_t LockstepGroup::steps_of_longest(std::int64_t most) {
   constexpr double rounding = 1e-13;
   const Stretch& piece = piece_;
   const auto longest_after = [&piece](double more) {

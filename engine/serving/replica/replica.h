@@ -119,8 +119,8 @@ class alignas(64) Replica {
     turn_->end_work();
   }
   void end_turn(bool ran) {
-    const bool some_wait = !state_.waiting.empty() || !state_.landed.empty();
-    if (ran && lanes_.size() > 1 && some_wait) wake_all();
+    const bool others = ran && lanes_.size() > 1;
+    if (others && (!state_.waiting.empty() || !state_.landed.empty())) wake_all();
     find_next();
   }
 
