@@ -30,7 +30,7 @@ constexpr std::string_view kOfScans[] = {
 };
 
 UseCondition experts_have_copies() {
-  return follows({"model.moe", "parallel"}, [](const Scenario&, const Deployment& on) {
+  return follows({"model.moe.experts", "parallel"}, [](const Scenario&, const Deployment& on) {
     return on.model.is_moe() && expert_places(on.model, on.parallel).redundant > 0;
   });
 }

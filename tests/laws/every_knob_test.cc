@@ -281,6 +281,21 @@ std::string said(const Outcome& outcome) {
   return text;
 }
 
+// Deployments of one model have it in common, since points whose deployments do not are refused: a field of it changes in all.
+void change(Scenario& scenario, const Leaf& leaf, const LeafValue& value) {
+  const engine::ModelSpec before = scenario.model;
+  std::vector<engine::Deployment*> alike{&scenario};
+  engine::each_role(scenario, [&](std::string_view, engine::Role& role) {
+    if (role.present && role.deployment.model == before) alike.push_back(&role.deployment);
+  });
+  engine::set_leaf(scenario, leaf, value);
+  const auto changed = std::ranges::find_if(
+      alike, [&](const engine::Deployment* one) { return one->model != before; });
+  if (changed == alike.end()) return;
+  const engine::ModelSpec model = (*changed)->model;
+  for (engine::Deployment* one : alike) one->model = model;
+}
+
 // Whether another value of the leaf changes anything at a point.
 bool moves(const Leaf& leaf, std::size_t point) {
   const std::string before = said(points().outcomes[point]);
@@ -288,7 +303,7 @@ bool moves(const Leaf& leaf, std::size_t point) {
   for (const LeafValue& value :
        other_values(leaf, engine::get_leaf(points().scenarios[point], leaf))) {
     Scenario changed = points().scenarios[point];
-    engine::set_leaf(changed, leaf, value);
+    change(changed, leaf, value);
     engine::evaluate_into(changed, *points().resources, outcome);
     if (said(outcome) != before) return true;
   }
