@@ -70,7 +70,7 @@ ParameterCounts parameter_counts(const ModelSpec& model) {
 }
 
 double shared_parameters(const ModelSpec& model, std::int64_t shared_intermediate) {
-  const double gate = model.moe.shared_gate && shared_intermediate > 0 ? 1 : 0;
+  const double gate = model.moe.shared_gate && model.moe.shared_intermediate > 0 ? 1 : 0;
   return double(model.hidden) *
          (mlp_matrices(model) * double(shared_intermediate) + double(model.moe.experts) + gate);
 }

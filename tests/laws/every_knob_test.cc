@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -281,19 +282,28 @@ std::string said(const Outcome& outcome) {
   return text;
 }
 
-// Deployments of one model have it in common, since points whose deployments do not are refused: a field of it changes in all.
+// Deployments that work on the same tokens have one model, and points where theirs differ are refused: a field of it changes in
+// all of them.
 void change(Scenario& scenario, const Leaf& leaf, const LeafValue& value) {
   const engine::ModelSpec before = scenario.model;
-  std::vector<engine::Deployment*> alike{&scenario};
-  engine::each_role(scenario, [&](std::string_view, engine::Role& role) {
-    if (role.present && role.deployment.model == before) alike.push_back(&role.deployment);
-  });
   engine::set_leaf(scenario, leaf, value);
-  const auto changed = std::ranges::find_if(
-      alike, [&](const engine::Deployment* one) { return one->model != before; });
-  if (changed == alike.end()) return;
-  const engine::ModelSpec model = (*changed)->model;
-  for (engine::Deployment* one : alike) one->model = model;
+  if (leaf.path.find("model.") == std::string::npos) return;
+  const std::set<std::string_view> of_one_model{"prefill", "rollout", "tail"};
+  std::vector<engine::Deployment*> alike;
+  const engine::Deployment* changed = scenario.model != before ? &scenario : nullptr;
+  engine::each_role(scenario, [&](std::string_view name, engine::Role& role) {
+    if (!of_one_model.contains(name)) return;
+    const int of_model = engine::leaf_table().find_leaf(std::string(name) + ".model.layers");
+    if (!role.present || engine::why_inert(of_model, scenario) != nullptr) return;
+    alike.push_back(&role.deployment);
+    if (leaf.path.starts_with(name)) changed = &role.deployment;
+  });
+  if (changed == nullptr) return;
+  const engine::ModelSpec model = changed->model;
+  alike.push_back(&scenario);
+  for (engine::Deployment* one : alike) {
+    if (one->model == before) one->model = model;
+  }
 }
 
 // Whether another value of the leaf changes anything at a point.
