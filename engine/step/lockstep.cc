@@ -160,15 +160,20 @@ StepTable::SharedStep StepTable::found_here(SharedStep shared) {
   return shared;
 }
 
+template <class Count>
+[[gnu::always_inline]] inline void StepTable::at_length(int length, const SharedStep& shared,
+                                                        Count count) {
+  if (length < 0) return count(*this, shared);
+  StepTable& table = lengths_.table(length);
+  count(table, table.found_here(shared));
+}
+
 void StepTable::count_members(std::span<const MemberStep> members, const SharedStep& shared,
                               double seconds) {
   for (const MemberStep& own : members) {
-    if (own.length < 0) {
-      count_member(own, shared, seconds);
-    } else {
-      StepTable& table = lengths_.table(own.length);
-      table.count_member(own, table.found_here(shared), seconds);
-    }
+    at_length(own.length, shared, [&](StepTable& table, const SharedStep& there) {
+      table.count_member(own, there, seconds);
+    });
   }
 }
 
@@ -196,12 +201,9 @@ void StepTable::count_senders(std::span<const Senders> senders, const SharedStep
                               double steps) {
   for (const Senders& each : senders) {
     if (each.members == 0) continue;
-    if (each.length < 0) {
-      count_alike(each, shared, steps);
-    } else {
-      StepTable& table = lengths_.table(each.length);
-      table.count_alike(each, table.found_here(shared), steps);
-    }
+    at_length(each.length, shared, [&](StepTable& table, const SharedStep& there) {
+      table.count_alike(each, there, steps);
+    });
   }
 }
 

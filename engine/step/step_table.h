@@ -243,6 +243,9 @@ class StepTable {
   const AtExperts& reads_at_experts(std::int64_t tokens);
   // The shared part of a step, found by another table with the same kernels, in terms of this table.
   SharedStep found_here(SharedStep shared);
+  // Calls `count` with the table of proposals of this length (-1: this table) and the shared part in terms of it.
+  template <class Count>
+  void at_length(int length, const SharedStep& shared, Count count);
   // How long the exchange takes for a member that sends so many tokens. Devices send and receive at the same time. A member that is done
   // with sending waits for the device that is sent most, as far as that one is sent more than the mean.
   double exchange_time(const SharedStep& shared, std::int64_t rows) {
