@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <string>
+#include <tuple>
 
 #include "engine/chosen_calibration.h"
 #include "engine/engine_kernels.h"
@@ -38,21 +39,32 @@ Bytes kv_of(const Deployed& deployed, const MemoryDemand& demand) {
   return deployed.kv_of(double(demand.context)) * double(demand.sequences * demand.batches);
 }
 
-// The settings that a user may not have thought of: adapters all on the device, and the width of published weights.
+// With the cache that the point needs, which is what fails next.
+bool would_fit(const Deployed& deployed, const Parallelism& parallel, const Quantization& quant,
+               const MemoryDemand& demand) {
+  Deployed other = deployed;
+  other.shard = shard_of(deployed.spec->model, parallel, quant);
+  return footprint_of(other, demand).left() >= kv_of(other, demand);
+}
+
+// The settings that a user may not have thought of: adapters all on the device, second copies of experts, and the width of published
+// weights.
 std::string what_would_help(const Deployed& deployed, const MemoryDemand& demand) {
   const Deployment& spec = *deployed.spec;
   const LoraSettings& lora = spec.serving.lora;
   if (lora.rank > 0 && lora.slots == 0 && deployed.guest.weights.value > 0) {
     return "; serving.lora.slots keeps fewer adapters there";
   }
+  Parallelism fewest = spec.parallel;
+  fewest.expert_copies = ExpertCopies::fewest;
+  const bool fewer = expert_places(spec.model, fewest).placed < deployed.shard.experts.placed;
+  if (fewer && would_fit(deployed, fewest, spec.quant, demand)) {
+    return "; parallel.expert_copies: fewest would fit";
+  }
   if (bytes_of(spec.quant.weights) != 2) return "";
-  Deployed narrow = deployed;
-  Quantization quant = spec.quant;
-  quant.weights = Dtype::fp8;
-  narrow.shard = shard_of(spec.model, spec.parallel, quant);
-  // With the cache that the point needs, which is what fails next.
-  const Bytes left = footprint_of(narrow, demand).left();
-  return left < kv_of(narrow, demand) ? "" : "; quant.weights: fp8 would fit";
+  Quantization narrow = spec.quant;
+  narrow.weights = Dtype::fp8;
+  return would_fit(deployed, spec.parallel, narrow, demand) ? "; quant.weights: fp8 would fit" : "";
 }
 
 }  // namespace
@@ -112,6 +124,28 @@ std::optional<Refusal> memory_problem(const Deployed& deployed, const Footprint&
 
 Refusal in_role(std::string_view role, Refusal refusal) {
   refusal.text = fmt::format("{}: {}", role, refusal.text);
+  return refusal;
+}
+
+std::string taken_over(std::string_view role, const Parallelism& of_role,
+                       const Parallelism& of_main) {
+  std::string degrees;
+  for (const auto& [name, own, main] : {std::tuple("tp", of_role.tp, of_main.tp),
+                                        {"pp", of_role.pp, of_main.pp},
+                                        {"dp", of_role.dp, of_main.dp}}) {
+    if (own <= 1 || own != main) continue;
+    degrees += fmt::format("{}{}.parallel.{} {}", degrees.empty() ? "" : ", ", role, name, own);
+  }
+  if (degrees.empty()) return "";
+  return fmt::format("; as in the main deployment unless {}.parallel states another: {}", role,
+                     degrees);
+}
+
+Refusal in_layout_of(const Deployment& main, std::string_view role, const Deployment& on,
+                     Refusal refusal) {
+  if (refusal.reason_class == ReasonClass::cluster) {
+    refusal.text += taken_over(role, on.parallel, main.parallel);
+  }
   return refusal;
 }
 

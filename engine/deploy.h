@@ -74,4 +74,13 @@ std::optional<Refusal> memory_problem(const Deployed& deployed, const Footprint&
 // The same reason, of a deployment beside the main one.
 Refusal in_role(std::string_view role, Refusal refusal);
 
+// Why a role does not fit its cluster, with what of its layout it took over.
+Refusal in_layout_of(const Deployment& main, std::string_view role, const Deployment& on,
+                     Refusal refusal);
+
+// Degrees that a role has in common with the main deployment, whose they are unless the role states its own: what to say after "too many
+// devices". Nothing where it has none.
+std::string taken_over(std::string_view role, const Parallelism& of_role,
+                       const Parallelism& of_main);
+
 }  // namespace engine

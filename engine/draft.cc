@@ -24,6 +24,8 @@ bool same_device(Device one, const Device& other) {
   one.host_link.name = other.host_link.name;
   one.idle_power = other.idle_power;
   one.power_spread = other.power_spread;
+  one.energy_scale = other.energy_scale;
+  one.power_assumed = other.power_assumed;
   one.purchase = other.purchase;
   SystolicArray grid = other.array;
   grid.rows = one.array.rows;
@@ -316,7 +318,7 @@ std::optional<Refusal> ready_draft(const Scenario& scenario, const Resources& re
       break;
   }
   draft.host.step_overhead = settings.draft_overhead;
-  draft.host.step_per_sequence = draft.host.front_end_per_token = Seconds{0};
+  draft.host.step_per_sequence = draft.host.front_end_per_message = Seconds{0};
   draft.host.step_per_kv_token = Seconds{0};
   if (draft.apart) {
     // Tokens go there and proposals come back: too small to count, but for the way.

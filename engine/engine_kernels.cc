@@ -70,6 +70,7 @@ void choose_kernels(const ServingSettings& serving, const Device& device, const 
   shard.expert_travel = travel_over(fabric, serving.expert_exchange, shard.parallel);
   shard.narrow_exchange = serving.narrow_exchange;
   shard.shared_experts = serving.shared_experts;
+  shard.narrow_outputs = serving.narrow_outputs;
   shard.lora_rank = serving.lora.rank;
   shard.lora_targets = serving.lora.targets;
   shard.all_reduce = serving.all_reduce;

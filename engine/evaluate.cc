@@ -76,31 +76,23 @@ void report_memory(const Footprint& footprint, const Deployed& main, const Memor
   metrics.kv_per_token = sequence / double(std::max<std::int64_t>(1, demand.context));
   metrics.memory_used = footprint.weights + footprint.activations + footprint.reserved + used_kv;
   metrics.memory_free = footprint.left() - used_kv;
+  if (main.spec->parallel.ep > 1) {
+    metrics.second_copies = double(main.shard.experts.redundant);
+    metrics.expert_imbalance = most_popular_device(main.spec->model, main.shard.experts);
+  }
   if (sequence.value <= 0) return;  // whatever fits, it is not the cache that limits it
   const double fit = std::max(0.0, footprint.left() / sequence);
   metrics.kv_capacity_tokens = std::floor(fit * double(demand.context));
   metrics.max_batch = std::floor(std::max(0.0, largest_batch(footprint, main, demand)));
 }
 
-// Its memory is used again.
-void clear(Outcome& outcome) {
-  outcome.status = Status::ok;
-  outcome.reason_class = ReasonClass::none;
-  outcome.reason.clear();
-  outcome.bound = Bound::compute;
-  outcome.tier = Tier::roofline;
-  outcome.extrapolated = false;
-  outcome.metrics = Metrics{};
-  outcome.saturation = Saturation::none;
-  outcome.load_rate = 0;
-  outcome.kernels.clear();
-  outcome.requests.clear();
-  outcome.timeline.clear();
-}
-
 void count_devices(const Scenario& scenario, Metrics& metrics) {
   metrics.devices = 0;
-  each_deployment(scenario, [&](const Deployment&, double devices) { metrics.devices += devices; });
+  each_deployment(scenario, [&](const Deployment& deployment, double devices) {
+    metrics.devices += devices;
+    const bool joined = devices > 1 && has_foreign_links(deployment.cluster, deployment.device);
+    if (joined) metrics.foreign_links = 1;
+  });
 }
 
 void evaluate_point(const OneOfTwo& one, const Resources& resources, WorkMeter& work,
@@ -189,7 +181,7 @@ void evaluate_any(const Scenario& scenario, const Resources& resources, WorkMete
   evaluate_neighbours(
       scenario, copies_over(rates_of(scenario.device.host_link), scenario.device, kernels),
       [&](const OneOfTwo& one, const NeighbourEffect& beside, Outcome& made) {
-        clear(made);
+        begin_anew(made);
         const bool guest = one.role == DeploymentRole::neighbour;
         Scratch& own = guest ? scratch.neighbour() : scratch;
         const bool kept = AloneRuns::keeps(one.scenario, resources) && scratch.log() == nullptr;
@@ -206,7 +198,7 @@ void evaluate_any(const Scenario& scenario, const Resources& resources, WorkMete
 
 void evaluate_into(const Scenario& scenario, const Resources& resources, Outcome& outcome,
                    WorkMeter& work, Scratch& scratch) {
-  clear(outcome);
+  begin_anew(outcome);
   work.begin_point();
   try {
     std::unique_ptr<Scenario> filled;

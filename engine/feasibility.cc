@@ -25,12 +25,17 @@ Problem split_problem(const Deployment& deployment) {
 // Formats may be those that the model is published in, or the usual ones, which the sweep does not state.
 std::string other_formats(const Device& device, const Quantization& quant) {
   const bool narrow = bytes_of(quant.weights) < 2;
-  for (const Dtype wide : {Dtype::bf16, Dtype::fp16}) {
-    if (matrix_peak(device, wide).value <= 0) continue;
-    return narrow ? fmt::format("; quant.activations: {} runs these weights", name_of(wide))
-                  : fmt::format("; quant: {{weights: {0}, activations: {0}}} runs", name_of(wide));
+  const bool wide = is_wide(compute_dtype(quant.weights, quant.activations));
+  const bool by_vector = wide && matrix_peak(device, Dtype::fp32).value > 0;
+  const std::string in_32_bits =
+      by_vector ? "; quant: {weights: fp32, activations: fp32} runs" : "";
+  for (const Dtype half : {Dtype::bf16, Dtype::fp16}) {
+    if (matrix_peak(device, half).value <= 0) continue;
+    if (by_vector) return fmt::format("{}, and so does {}", in_32_bits, name_of(half));
+    return narrow ? fmt::format("; quant.activations: {} runs these weights", name_of(half))
+                  : fmt::format("; quant: {{weights: {0}, activations: {0}}} runs", name_of(half));
   }
-  return "";
+  return in_32_bits;
 }
 
 // Memory and processors are parts of a board that is on: what it draws at rest it always draws.
@@ -43,12 +48,27 @@ Problem power_problem(const Device& device) {
                   device.power_limit.value, device.idle_power.value)};
 }
 
-Problem grid_problem(const SystolicArray& array) {
-  if ((array.rows > 0) == (array.columns > 0)) return std::nullopt;
-  return Refusal{ReasonClass::format,
-                 fmt::format("a grid of {} rows and {} columns multiplies nothing: state both "
-                             "device.array.rows and device.array.columns, or neither",
-                             array.rows, array.columns)};
+// A peak that was stated for something else, or that the grid was altered under, would cut the grid short without a word.
+Problem grid_problem(const Device& device, const Quantization& quant) {
+  const SystolicArray& array = device.array;
+  if ((array.rows > 0) != (array.columns > 0)) {
+    return Refusal{ReasonClass::format,
+                   fmt::format("a grid of {} rows and {} columns multiplies nothing: state both "
+                               "device.array.rows and device.array.columns, or neither",
+                               array.rows, array.columns)};
+  }
+  if (!array.on()) return std::nullopt;
+  constexpr double rounding = 0.99;  // of a stated peak
+  const Dtype dtype = compute_dtype(quant.weights, quant.activations);
+  const FlopsPerSecond stated = matrix_peak(device, dtype), grid = grid_peak(device);
+  if (stated >= grid * rounding) return std::nullopt;
+  return Refusal{
+      ReasonClass::format,
+      fmt::format("device.peak.{} ({:.4g} TFLOP/s) is less than the grid does: {} x {} multipliers "
+                  "x {} multiprocessors x 2 x {:g} GHz are {:.4g} TFLOP/s; state as much, or no "
+                  "device.peak at all, which then follows from the grid",
+                  name_of(dtype), stated.value / 1e12, array.rows, array.columns,
+                  device.processors(), device.clock.value / 1e9, grid.value / 1e12)};
 }
 
 Problem cluster_problem(double devices, const Fabric& fabric) {
@@ -74,6 +94,7 @@ std::optional<Refusal> arithmetic_problem(const Device& device, const Quantizati
                     "scales square blocks, 1048576 a tensor",
                     quant.group)};
   }
+  if (is_wide(quant.activations)) return std::nullopt;  // attention and logits are in 32 bits, too
   const Dtype wide = matrix_peak(device, Dtype::bf16).value > 0 ? Dtype::bf16 : Dtype::fp16;
   if (matrix_peak(device, wide).value > 0) return std::nullopt;
   return Refusal{ReasonClass::format,
@@ -84,7 +105,7 @@ std::optional<Refusal> feasibility_problem(const Deployment& deployment, const F
                                            double copies) {
   if (auto problem = split_problem(deployment)) return problem;
   if (auto problem = arithmetic_problem(deployment.device, deployment.quant)) return problem;
-  if (auto problem = grid_problem(deployment.device.array)) return problem;
+  if (auto problem = grid_problem(deployment.device, deployment.quant)) return problem;
   if (auto problem = power_problem(deployment.device)) return problem;
   if (auto problem = cluster_problem(devices_of(deployment, copies), fabric)) return problem;
   return links_problem(deployment.parallel, fabric);

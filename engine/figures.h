@@ -101,6 +101,7 @@ struct RateFigures {
 // Devices, and what lies in their memory.
 struct MemoryFigures {
   double devices = kNoValue;
+  double foreign_links = kNoValue;
   double parameters = kNoValue;
   Bytes weights{kNoValue};
   Bytes kv_cache{kNoValue};
@@ -111,10 +112,15 @@ struct MemoryFigures {
   Bytes memory_free{kNoValue};
   double kv_capacity_tokens = kNoValue;
   double max_batch = kNoValue;
+  double second_copies = kNoValue;
+  double expert_imbalance = kNoValue;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("devices", self.devices, "devices in use");
+    visit("foreign_links", self.foreign_links,
+          "1: devices of a node are joined by the cluster's links, for which they have no ports "
+          "(link families differ); empty: by their own, or by links that any device can use");
     visit("parameters", self.parameters, "parameters of the model");
     visit("weights", self.weights, "weights on the fullest device");
     visit("kv_cache", self.kv_cache,
@@ -135,6 +141,13 @@ struct MemoryFigures {
     visit("max_batch", self.max_batch,
           "largest batch of this length that fits, per replica, with one in each stage of a "
           "pipeline");
+    visit("second_copies", self.second_copies,
+          "second copies of experts in use, on all devices that share them (parallel.ep above 1): "
+          "as parallel.redundant_experts states or parallel.expert_copies places them");
+    visit("expert_imbalance", self.expert_imbalance,
+          "tokens that the device with the most popular experts gets over the mean of those that "
+          "share them, by model.moe.skew and second copies; chance comes on top, and all wait for "
+          "it");
   }
 };
 

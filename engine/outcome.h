@@ -148,5 +148,21 @@ constexpr std::tuple kDetailTables{
     DetailTable{"requests", &Outcome::requests},
     DetailTable{"timeline", &Outcome::timeline},
 };
+template <class Visit>
+void each_detail_table(Visit&& visit) {
+  std::apply([&](const auto&... table) { (visit(table), ...); }, kDetailTables);
+}
+
+// No table keeps a row. Their memory is used again.
+inline void clear_rows(Outcome& outcome) {
+  each_detail_table([&](const auto& table) { (outcome.*table.rows).clear(); });
+}
+// As if nothing had been evaluated into it: whatever it is made of, rows, figures and all else.
+inline void begin_anew(Outcome& outcome) {
+  clear_rows(outcome);
+  Outcome fresh;
+  each_detail_table([&](const auto& table) { (fresh.*table.rows).swap(outcome.*table.rows); });
+  outcome = std::move(fresh);
+}
 
 }  // namespace engine

@@ -18,11 +18,19 @@ bool has_open_limits(const ServingSettings& serving, Task task) {
   return serving.max_num_batched_tokens == 0 || serving.max_num_seqs == 0 || serving.chunk == 0;
 }
 
-bool is_open(const ServingSettings& serving, Task task) {
-  return serving.memory_utilization == 0 || has_open_limits(serving, task);
+// Copies of an expert would be trained apart, and what is trained is sampled as it is.
+bool has_copies_to_take_away(const Deployment& on, Task task) {
+  return task == Task::train && on.parallel.ep > 1 &&
+         on.parallel.expert_copies == ExpertCopies::by_load;
+}
+
+bool is_open(const Deployment& on, Task task) {
+  return on.serving.memory_utilization == 0 || has_open_limits(on.serving, task) ||
+         has_copies_to_take_away(on, task);
 }
 
 void fill(Deployment& on, Task task) {
+  if (has_copies_to_take_away(on, task)) on.parallel.expert_copies = ExpertCopies::fewest;
   ServingSettings& serving = on.serving;
   const SglangLimits sglang = sglang_limits(on.device, on.parallel);
   if (serving.memory_utilization == 0) {
@@ -87,9 +95,9 @@ SglangLimits sglang_limits(const Device& device, const Parallelism& parallel) {
 
 const Scenario& with_own_limits(const Scenario& scenario, std::unique_ptr<Scenario>& filled) {
   const Task task = scenario.task;
-  bool any = is_open(scenario.serving, task);
+  bool any = is_open(scenario, task);
   each_role(scenario, [&any, task](std::string_view, const Role& role) {
-    any = any || (role.present && is_open(role.deployment.serving, task));
+    any = any || (role.present && is_open(role.deployment, task));
   });
   if (!any) return scenario;
   filled = std::make_unique<Scenario>(scenario);

@@ -73,9 +73,7 @@ void fail(Outcome& outcome, Refusal refusal) {
   outcome.metrics = Metrics{};
   outcome.metrics.devices = devices;
   outcome.saturation = Saturation::none;
-  outcome.kernels.clear();
-  outcome.requests.clear();
-  outcome.timeline.clear();
+  clear_rows(outcome);
   outcome.refuse(Status::failed, std::move(refusal));
 }
 

@@ -2,11 +2,36 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "engine/base/check.h"
+#include "engine/chosen_calibration.h"
 #include "results/kernel_format.h"
 
 namespace results {
+namespace {
+
+// Rounded, because kernels of a row that is taken over from another run were written and read again: their sums may differ in the last
+// digit, and the row must not.
+double extrapolated_share(const std::vector<engine::KernelRow>& kernels) {
+  engine::Seconds all, outside;
+  for (const engine::KernelRow& kernel : kernels) {
+    all += kernel.work.exposed();
+    if (kernel.extrapolated) outside += kernel.work.exposed();
+  }
+  return all.value > 0 ? std::round(outside / all * 1e4) / 1e4 : NAN;
+}
+
+// Of the main deployment; null where nothing is looked up.
+const engine::Calibration* calibration_of(const engine::Scenario& scenario,
+                                          const engine::Resources* resources) {
+  if (resources == nullptr) return nullptr;
+  return engine::chosen_calibration(scenario.calibration, scenario, resources->calibrations)
+      .calibration;
+}
+
+}  // namespace
+
 std::uint32_t TextPool::code(const std::string& text, std::uint32_t& last) {
   if (last < texts_.size() && texts_[last] == text) return last;
   const auto [place, added] = codes_.try_emplace(text, std::uint32_t(texts_.size()));
@@ -19,7 +44,8 @@ void TextPool::clear() {
   codes_.clear();
 }
 
-RowLayout::RowLayout(const SchemaInputs& inputs) : labels(inputs.labels.size()) {
+RowLayout::RowLayout(const SchemaInputs& inputs)
+    : labels(inputs.labels.size()), resources(inputs.resources) {
   const auto& leaves = engine::leaf_table().leaves;
   slot_of_leaf.assign(leaves.size(), -1);
   for (const int leaf : inputs.varied_leaves) {
@@ -41,7 +67,7 @@ ChunkBuffer::ChunkBuffer(const RowLayout& layout)
       slots_(layout.varied.size()),
       figures_(layout.figures.size()),
       labels_(layout.labels),
-      last_texts_(layout.varied.size() + 1) {
+      last_texts_(layout.varied.size() + 2) {
   each_detail([this](Table table, const auto&) { details_.emplace_back(layout_.details[table]); });
 }
 
@@ -86,14 +112,20 @@ void ChunkBuffer::add(const sweep::Point& point, const engine::Outcome& outcome)
     *figure = values[number];
     figure += figures_.stride();
   }
+  // What was measured has no kernels, nor has a point that does not work.
+  const engine::Calibration* calibration =
+      outcome.kernels.empty() ? nullptr : calibration_of(point.scenario, layout_.resources.get());
   verdicts_.push_back(
-      {.reason = outcome.reason.empty() ? kNoReason : texts_.code(outcome.reason, *last_text),
+      {.reason = outcome.reason.empty() ? kNoText : texts_.code(outcome.reason, last_text[0]),
+       .calibration =
+           calibration == nullptr ? kNoText : texts_.code(calibration->name, last_text[1]),
        .status = outcome.status,
        .reason_class = outcome.reason_class,
        .saturation = outcome.saturation,
        .bound = outcome.bound,
        .tier = outcome.tier,
-       .extrapolated = outcome.extrapolated});
+       .extrapolated = outcome.extrapolated,
+       .extrapolated_share = extrapolated_share(outcome.kernels)});
   if (layout_.keeps_details) {
     each_detail([&](Table table, const auto& entry) {
       details_[std::size_t(table) - 1].add(rows_, outcome.*entry.rows);

@@ -40,8 +40,9 @@ struct RowLayout {
   std::vector<std::size_t> figures;  // by their number in metric_table()
   std::vector<int> slot_of_figure;   // by that number; -1: null
   std::size_t labels = 0;
-  ByTable<std::vector<Column>> details;  // of the rows of the tables beside points
-  bool keeps_details = true;             // false: only points are asked for
+  ByTable<std::vector<Column>> details;                // of the rows of the tables beside points
+  bool keeps_details = true;                           // false: only points are asked for
+  std::shared_ptr<const engine::Resources> resources;  // of SchemaInputs
 };
 
 class ChunkBuffer final : public sweep::ChunkRows {
@@ -65,16 +66,18 @@ class ChunkBuffer final : public sweep::ChunkRows {
   const std::uint64_t* slot(std::size_t number) const { return slots_.column(number); }
   const double* figure(std::size_t number) const { return figures_.column(number); }
   const std::int32_t* label(std::size_t number) const { return labels_.column(number); }
-  // Status, bound and tier as codes; a reason is a number in texts(), an absent one kNoReason.
-  static constexpr std::uint32_t kNoReason = UINT32_MAX;
+  // Status, bound and tier as codes; a reason and a calibration are numbers in texts(), absent ones kNoText.
+  static constexpr std::uint32_t kNoText = UINT32_MAX;
   struct Verdict {
-    std::uint32_t reason = kNoReason;
+    std::uint32_t reason = kNoText;
+    std::uint32_t calibration = kNoText;
     engine::Status status = engine::Status::ok;
     engine::ReasonClass reason_class = engine::ReasonClass::none;
     engine::Saturation saturation = engine::Saturation::none;
     engine::Bound bound = engine::Bound::compute;
     engine::Tier tier = engine::Tier::roofline;
     bool extrapolated = false;
+    double extrapolated_share = 0;  // NaN: there are no kernels
   };
   const Verdict* verdicts() const { return verdicts_.data(); }
   const DetailRows& details(Table table) const { return details_[std::size_t(table) - 1]; }
@@ -98,7 +101,7 @@ class ChunkBuffer final : public sweep::ChunkRows {
   std::vector<Verdict> verdicts_;
   std::vector<DetailRows> details_;  // by table, without points
   TextPool texts_;
-  std::vector<std::uint32_t> last_texts_;  // by slot, and of the reason
+  std::vector<std::uint32_t> last_texts_;  // by slot, of the reason, and of the calibration
 };
 
 }  // namespace results

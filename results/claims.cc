@@ -67,12 +67,40 @@ void start_claims(const fs::path& run, std::uint32_t workers, std::uint64_t posi
   write_durably(claims_file(run, workers), text);
 }
 
-void forget_claims(const fs::path& run) {
+namespace {
+
+constexpr std::string_view kClaimsName = ".claims-";
+
+std::vector<fs::path> claims_files(const fs::path& run) {
   std::vector<fs::path> files;
   for (const auto& file : fs::directory_iterator(run)) {
-    if (file.path().filename().string().starts_with(".claims-")) files.push_back(file.path());
+    if (file.path().filename().string().starts_with(kClaimsName)) files.push_back(file.path());
   }
-  for (const fs::path& file : files) fs::remove(file);
+  std::ranges::sort(files);
+  return files;
+}
+
+}  // namespace
+
+void forget_claims(const fs::path& run) {
+  for (const fs::path& file : claims_files(run)) fs::remove(file);
+}
+
+std::vector<std::string> damaged_claims(const fs::path& run, std::uint64_t positions) {
+  std::vector<std::string> damage;
+  for (const fs::path& file : claims_files(run)) {
+    const std::string name = file.filename().string();
+    const std::string_view number = std::string_view(name).substr(kClaimsName.size());
+    std::uint32_t workers = 0;
+    const auto read = std::from_chars(number.data(), number.data() + number.size(), workers);
+    if (read.ec != std::errc{} || read.ptr != number.data() + number.size()) continue;
+    try {
+      if (workers > 0 && read_claims(run, workers, positions)) continue;
+    } catch (const FailsAgain&) {
+    }
+    damage.push_back(name + " is damaged: it does not say which worker does what");
+  }
+  return damage;
 }
 
 std::uint64_t pieces_of(std::uint64_t positions, std::uint32_t workers) {
@@ -118,7 +146,15 @@ sweep::IndexSet Claims::earlier() const {
   return taken;
 }
 
+// On the disk before any of it is done: a piece that was taken must not be free again after a power cut, when rows of it may be there.
+// The others need not wait for that.
 sweep::IndexSet Claims::next() {
+  sweep::IndexSet piece = take();
+  if (!piece.empty()) sync_contents(claims_file(run_, worker_.count));
+  return piece;
+}
+
+sweep::IndexSet Claims::take() {
   const fs::path file = claims_file(run_, worker_.count);
   const FileHandle alone = wait_for_lock(file);
   std::string left((pieces_of(positions_, worker_.count) - first_) * kEntryBytes, '\0');

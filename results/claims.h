@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "results/manifest.h"
@@ -22,6 +23,9 @@ void start_claims(const std::filesystem::path& run, std::uint32_t workers, std::
                   const sweep::IndexSet& done);
 // Of any number of workers; none of them lives. What they have done is in their manifests.
 void forget_claims(const std::filesystem::path& run);
+
+// What is wrong with the files of claims, a line each.
+std::vector<std::string> damaged_claims(const std::filesystem::path& run, std::uint64_t positions);
 
 // How many pieces a grid is cut into for `workers` workers.
 std::uint64_t pieces_of(std::uint64_t positions, std::uint32_t workers);
@@ -47,6 +51,8 @@ class Claims {
   sweep::IndexSet next();
 
  private:
+  sweep::IndexSet take();
+
   const std::filesystem::path run_;
   const Shard worker_;
   const std::uint64_t positions_;

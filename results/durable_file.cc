@@ -1,14 +1,17 @@
 #include "results/durable_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <random>
 #include <utility>
+#include <vector>
 
 #include "results/failure.h"
 
@@ -115,8 +118,22 @@ void write_hidden(const fs::path& path, std::string_view bytes) {
 }
 
 void reveal(const fs::path& path) {
-  if (::rename(hidden_name(path).c_str(), path.c_str()) != 0) fail("rename to", path, errno);
+  const fs::path hidden = hidden_name(path);
+  if (::rename(hidden.c_str(), path.c_str()) == 0) return;
+  const int error = errno;
+  ::unlink(hidden.c_str());
+  fail("rename to", path, error);
 }
+
+namespace {
+
+// A folder that one may write to and not read cannot be synced: nothing can be done there.
+void sync_around(const fs::path& folder) {
+  const fs::path around = folder.parent_path();
+  if (::access(around.empty() ? "." : around.c_str(), R_OK) == 0) sync_folder(around);
+}
+
+}  // namespace
 
 void make_folder(const fs::path& folder) {
   if (::mkdir(folder.c_str(), 0777) == 0) return sync_folder(folder.parent_path());
@@ -125,8 +142,17 @@ void make_folder(const fs::path& folder) {
 
 void make_folders(const fs::path& folder) {
   std::error_code error;
+  std::vector<fs::path> missing;
+  for (fs::path at = folder; !at.empty() && !fs::exists(at, error); at = at.parent_path()) {
+    missing.push_back(at);
+  }
+  error.clear();
   fs::create_directories(folder, error);
-  if (!error) return;
+  // A run is there when the power comes back only if every folder that leads to it is.
+  if (!error) {
+    for (const fs::path& made : missing) sync_around(made);
+    return;
+  }
   const int number = error.value();
   if (number != ENAMETOOLONG && number != EEXIST && number != ELOOP && number != EINVAL) {
     fail("make the folder", folder, number);
@@ -135,6 +161,11 @@ void make_folders(const fs::path& folder) {
   throw FailsAgain("cannot make the folder " + folder.string() + ": " + std::strerror(number),
                    fs::is_symlink(folder, error) ? "it is a link that leads nowhere; remove it"
                                                  : "give another name");
+}
+
+void sync_contents(const fs::path& file) {
+  const FileHandle handle = open_file("open", file, O_RDONLY);
+  if (::fdatasync(handle.get()) != 0) fail("sync", file, errno);
 }
 
 void sync_folder(const fs::path& folder) {
@@ -146,11 +177,51 @@ void sync_folder(const fs::path& folder) {
   if (::fsync(handle.get()) != 0 && errno != EINVAL) fail("sync", folder, errno);
 }
 
+namespace {
+
+// Gives a file that has no name yet the one that it is for. False: this file system cannot do that.
+bool name_file(const FileHandle& file, const fs::path& path) {
+  const std::string open = fmt::format("/proc/self/fd/{}", file.get());
+  const auto link = [&open](const fs::path& name) {
+    return ::linkat(AT_FDCWD, open.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  };
+  if (link(path)) return true;
+  if (errno != EEXIST || !link(hidden_name(path))) return false;
+  reveal(path);
+  return true;
+}
+
+// A program that is killed while it writes leaves nothing behind: the file has no name before it is whole. False: this file
+// system has no such files.
+bool write_nameless(const fs::path& path, std::string_view bytes) {
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const FileHandle file(::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0644));
+  if (!file) return false;
+  write_all(file.get(), bytes, path);
+  if (::fsync(file.get()) != 0) fail("sync", path, errno);
+  return name_file(file, path);
+}
+
+}  // namespace
+
 void write_durably(const fs::path& path, std::string_view bytes) {
   refuse_device(path);
-  write_hidden(path, bytes);
-  reveal(path);
+  if (!write_nameless(path, bytes)) {
+    write_hidden(path, bytes);
+    reveal(path);
+  }
   sync_folder(path.parent_path());
+}
+
+void remove_left_over(const fs::path& path) {
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (is_hidden_name(entry.path().filename().string(), path.filename().string())) {
+      found.push_back(entry.path());
+    }
+  }
+  for (const fs::path& file : found) fs::remove(file);
 }
 
 LineLog::LineLog(const fs::path& path, std::uint64_t keep_bytes)

@@ -40,11 +40,16 @@ void reveal(const std::filesystem::path& path);
 void make_folder(const std::filesystem::path& folder);
 // The same, with those around it.
 void make_folders(const std::filesystem::path& folder);
+// Makes what others wrote into a file permanent.
+void sync_contents(const std::filesystem::path& file);
 // Makes the names in a folder permanent.
 void sync_folder(const std::filesystem::path& folder);
 
 // All of the above for a single file.
 void write_durably(const std::filesystem::path& path, std::string_view bytes);
+
+// Removes what programs that were killed left of a file. Nobody may be writing it.
+void remove_left_over(const std::filesystem::path& path);
 
 // Appends to a file and syncs it. On failure the file is cut back to what it was.
 class LineLog {

@@ -171,7 +171,7 @@ class PointColumns {
     gather(codes_, [&](const ChunkBuffer& chunk, std::size_t c) {
       return [&renumber, &known = text_codes_[c], value = get(chunk)](std::size_t i) {
         const std::uint32_t code = value(i);
-        return code == ChunkBuffer::kNoReason ? -1 : renumber(known[code]);
+        return code == ChunkBuffer::kNoText ? -1 : renumber(known[code]);
       };
     });
     return text_pages(column, codes_, renumber.used());
@@ -214,11 +214,22 @@ class PointColumns {
         return verdict_name(column, [](const Verdict& v) { return v.bound; });
       case ResultColumn::tier:
         return verdict_name(column, [](const Verdict& v) { return v.tier; });
+      case ResultColumn::calibration:
+        return pooled(column, [](const ChunkBuffer& chunk) {
+          return [from = chunk.verdicts()](std::size_t i) { return from[i].calibration; };
+        });
       case ResultColumn::extrapolated:
         gather(flags_, [](const ChunkBuffer& chunk, std::size_t) {
           return [from = chunk.verdicts()](std::size_t i) { return from[i].extrapolated; };
         });
         return boolean_pages(column, flags_);
+      case ResultColumn::extrapolated_share:
+        gather(numbers_, [](const ChunkBuffer& chunk, std::size_t) {
+          return [from = chunk.verdicts()](std::size_t i) {
+            return std::bit_cast<std::uint64_t>(from[i].extrapolated_share);
+          };
+        });
+        return number_pages(column, numbers_);
     }
     return {};
   }

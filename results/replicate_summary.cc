@@ -147,7 +147,8 @@ class Summary {
       case ColumnRole::metric:
         return add_metric(column);
       case ColumnRole::result:
-        return column.type == ColumnType::boolean ? add_any(column) : add_agreed(column);
+        if (column.type == ColumnType::boolean) return add_any(column);
+        return column.type == ColumnType::text ? add_agreed(column) : add_metric(column);
       case ColumnRole::identity:
       case ColumnRole::label:
       case ColumnRole::setting:
@@ -292,6 +293,7 @@ engine::Result<SummaryReport> write_replicate_summary(const fs::path& run, const
     counted = counted || column.role == ColumnRole::result;
     summary.add(column);
   }
+  remove_left_over(file);
   write_durably(file, summary.file(points.metadata("llmsweep.run_yaml")).bytes);
   SummaryReport report{.points = points.rows(), .designs = designs.size()};
   report.fewest = designs.rows.size();

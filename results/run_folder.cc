@@ -136,9 +136,7 @@ std::optional<Mistake> RunFolder::State::check_header(const ManifestHeader& head
 // Before the first manifest nothing depends on the text: a run that got no further may change it. Later the spec is known to be the same:
 // a text that differs names files where they lie now.
 void RunFolder::State::write_run_yaml(bool first) {
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (is_hidden_name(entry.path().filename().string(), kRunYaml)) fs::remove(entry.path());
-  }
+  remove_left_over(folder / kRunYaml);
   const std::optional<std::string> found = unsealed_text(read_file(folder / kRunYaml).value_or(""));
   if (found && *found == identity.run_yaml) return;
   write_durably(folder / kRunYaml, sealed_text(identity.run_yaml));

@@ -7,6 +7,7 @@
 #include "engine/base/check.h"
 #include "engine/leaves/leaves.h"
 #include "engine/tasks/task_table.h"
+#include "sweep/space/space_parts.h"
 
 namespace results {
 namespace {
@@ -127,7 +128,9 @@ void add_results(std::vector<Column>& columns) {
                        .description = description,
                        .nullable = source == ResultColumn::reason ||
                                    source == ResultColumn::reason_class ||
-                                   source == ResultColumn::bound || source == ResultColumn::tier,
+                                   source == ResultColumn::bound || source == ResultColumn::tier ||
+                                   source == ResultColumn::calibration ||
+                                   source == ResultColumn::extrapolated_share,
                        .source = int(source)});
   };
   add(ResultColumn::status, "status", ColumnType::text, "whether the point works");
@@ -150,8 +153,14 @@ void add_results(std::vector<Column>& columns) {
       "what the times rest on, by the least founded kernel: measured (a sweep on that device), "
       "transfer (formulas fitted to other devices) or roofline (physics alone: a lower bound, "
       "often half the real time); null when the point does not work");
+  add(ResultColumn::calibration, "calibration", ColumnType::text,
+      "calibration that the kernels' times were looked up in, by its name in 'llmsweep list "
+      "calibrations'; null where there is none, or nothing was simulated");
   add(ResultColumn::extrapolated, "extrapolated", ColumnType::boolean,
       "some kernel lies outside what was measured");
+  add(ResultColumn::extrapolated_share, "extrapolated_share", ColumnType::float64,
+      "share of the time that kernels outside what was measured take; null when the point does not "
+      "work");
 }
 
 void add_metrics(std::vector<Column>& columns) {
@@ -210,7 +219,8 @@ SchemaInputs schema_inputs(const sweep::Space& space) {
   return {.base = space.base(),
           .varied_leaves = space.varied_leaves(),
           .labels = space.label_columns(),
-          .sampled_leaves = space.sampled_leaves()};
+          .sampled_leaves = space.sampled_leaves(),
+          .resources = space.parts().resources};
 }
 
 std::vector<Column> point_columns(const SchemaInputs& inputs) {

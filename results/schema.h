@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/outcome.h"
+#include "engine/resources.h"
 #include "engine/scenario.h"
 #include "sweep/space/space.h"
 
@@ -23,6 +25,8 @@ struct SchemaInputs {
   std::vector<int> varied_leaves;  // positions in engine::leaf_table()
   std::vector<sweep::LabelColumn> labels;
   std::vector<int> sampled_leaves = {};  // of the varied ones those that no label tells
+  // By which points are evaluated; null: nothing is looked up, and rows name no calibration.
+  std::shared_ptr<const engine::Resources> resources = {};
 };
 SchemaInputs schema_inputs(const sweep::Space& space);
 
@@ -71,7 +75,9 @@ enum class ResultColumn : std::uint8_t {
   saturation,
   bound,
   tier,
-  extrapolated
+  calibration,
+  extrapolated,
+  extrapolated_share
 };
 
 std::vector<Column> point_columns(const SchemaInputs& inputs);

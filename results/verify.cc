@@ -39,6 +39,11 @@ class Verification {
   void check() {
     check_run_yaml();
     for (ShardManifest& found : manifests_) check_shard(found);
+    if (report_.positions > 0) {
+      for (std::string& damage : damaged_claims(run_, report_.positions)) {
+        report_.damage.push_back(std::move(damage));
+      }
+    }
     std::vector<std::string> foreign = foreign_files(run_);
     // A run that has every row is writing no other: what looks like a part of it has rows that are there already.
     const bool whole = report_.damage.empty() && report_.done == report_.positions;

@@ -26,6 +26,13 @@ enum class Raising : std::uint8_t {
   either,        // no rule: it depends on the rest, or times do not depend on it
 };
 
+// Which times of a device follow from a field of it: measured ones hold for devices that are alike in those.
+enum class TimesOf : std::uint8_t {
+  kernels,  // of one device by itself, in bursts, which no power limit slows down
+  links,    // of what several devices do together
+  nothing,  // prices, power, room
+};
+
 // No number is without an upper end: beyond these, sums and products of the formulas would leave what
 // their types can hold. A product of two counts still fits 64 bits.
 constexpr double kMostCount = 2147483647;
@@ -56,16 +63,26 @@ struct Range {
   // Whether the field is part of a point's identity, where its task reads it.
   bool in_key = true;
   Raising raising = Raising::unstated;
+  TimesOf decides = TimesOf::kernels;
 
   // The same range, with what raising the field does.
   constexpr Range faster() const { return raised(Raising::never_slower); }
   constexpr Range slower() const { return raised(Raising::never_faster); }
   constexpr Range neither() const { return raised(Raising::either); }
 
+  // The same range of a field that decides no kernel's time.
+  constexpr Range for_links() const { return deciding(TimesOf::links); }
+  constexpr Range for_no_time() const { return deciding(TimesOf::nothing); }
+
  private:
   constexpr Range raised(Raising what) const {
     Range range = *this;
     range.raising = what;
+    return range;
+  }
+  constexpr Range deciding(TimesOf what) const {
+    Range range = *this;
+    range.decides = what;
     return range;
   }
 };
@@ -81,7 +98,7 @@ constexpr Range at_least(double low) { return {.low = low}; }
 constexpr Range non_negative_or(const char* word) { return {.low = 0, .zero_word = word}; }
 // Where a file lies is not what it holds, and what something is called is not what it is.
 constexpr Range a_file{.file = true, .in_key = false};
-constexpr Range a_label{.in_key = false};
+constexpr Range a_label{.in_key = false, .decides = TimesOf::nothing};
 constexpr Range between(double low, double high) { return {.low = low, .high = high}; }
 constexpr Range list_of(Range each) {
   each.list = true;

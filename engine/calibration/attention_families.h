@@ -40,7 +40,7 @@ struct PrefillFit {
         {"exponentials",
          &F::exponentials,
          "",
-         "exponentials of one key, over the device's rate of 16 a clock",
+         "exponentials of one key and row, as the device's units give them (device.exponentials)",
          {1, 1e-3, 20},
          "mu"},
         {"tile_start", &F::tile_start, "kclock", "start of a tile", {0.5, 1e-3, 20}, "latu"},

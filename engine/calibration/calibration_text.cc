@@ -144,6 +144,7 @@ class Reader {
       stated_identity_ = text;
     } else if (key.starts_with(kMeasuredOn)) {
       if (!calibration_.measured_on) calibration_.measured_on.emplace();
+      says_tf32_ = says_tf32_ || key.ends_with(".tf32");
       if (!set_fact(*calibration_.measured_on, key.substr(kMeasuredOn.size()), value)) {
         return stops(fmt::format("{}: '{}' is no fact of a device", key, value), kAgain);
       }
@@ -171,6 +172,7 @@ class Reader {
           fmt::format("checksum {} does not match the file's contents ({})", stated, actual),
           "the file was edited or cut off; make it anew with 'llmsweep calibrate'");
     }
+    if (calibration_.measured_on && !says_tf32_) tell_tf32_apart(*calibration_.measured_on);
     calibration_.checksum = stated_identity_.empty() ? actual : stated_identity_;
     calibration_.identity = calibration_.checksum;
     calibration_.reworded = former_ || !stated_identity_.empty();
@@ -355,6 +357,7 @@ class Reader {
   std::string_view line_;
   int number_ = 0;
   bool former_ = false;  // the text is of the former format
+  bool says_tf32_ = false;
   std::string stated_identity_;
   Calibration calibration_;
   OpenSection open_;

@@ -3,37 +3,32 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
+#include <cstddef>
 #include <type_traits>
+#include <vector>
 
 #include "engine/calibration/line_words.h"
 
 namespace engine {
 namespace {
 
-constexpr std::array<std::string_view, 8> kNoFacts = {
-    "memory_capacity", "idle_power",   "power_limit", "busy_power",
-    "tensor_power",    "memory_power", "rent",        "purchase"};
-
-// visit(name, member) for every number of a device, with those of its links and peaks.
+// visit(name, member, decides) for each field of a device that decides times, with those of its links, peaks and grids. What a link
+// as a whole decides, its fields do not go beyond.
 template <class Self, class Visit>
-void each_fact(Self& self, const std::string& prefix, const Visit& visit) {
-  std::remove_const_t<Self>::fields(self, [&](std::string_view name, auto& member, auto&&...) {
-    using Member = std::remove_cvref_t<decltype(member)>;
-    if (std::ranges::find(kNoFacts, name) != kNoFacts.end()) return;
-    const std::string full = prefix + std::string(name);
-    if constexpr (std::is_same_v<Member, Link> || std::is_same_v<Member, MatrixPeaks>) {
-      each_fact(member, full + ".", visit);
-    } else if constexpr (std::is_same_v<Member, std::string>) {
-      // The generation decides which parameters speak for a device.
-      if (name == "architecture") visit(full, member);
-    } else if constexpr (std::is_same_v<Member, SystolicArray>) {
-      // Products on grids are not fitted.
-    } else {
-      visit(full, member);
-    }
-  });
+void each_fact(Self& self, const std::string& prefix, TimesOf most, const Visit& visit) {
+  std::remove_const_t<Self>::fields(
+      self, [&](std::string_view name, auto& member, std::string_view, Range range) {
+        using Member = std::remove_cvref_t<decltype(member)>;
+        const TimesOf decides = std::max(most, range.decides);
+        if (decides == TimesOf::nothing) return;
+        const std::string full = prefix + std::string(name);
+        if constexpr (HasFields<Member>) {
+          each_fact(member, full + ".", decides, visit);
+        } else {
+          visit(full, member, decides);
+        }
+      });
 }
 
 std::string text_of(const std::string& text) { return text; }
@@ -65,9 +60,10 @@ bool read(std::string_view text, bool& value) {
   value = text == "true";
   return value || text == "false";
 }
-bool read(std::string_view text, Topology& value) {
-  const auto known = from_name<Topology>(text);
-  value = known.value_or(Topology::none);
+template <NamedEnum Word>
+bool read(std::string_view text, Word& value) {
+  const auto known = from_name<Word>(text);
+  value = known.value_or(Word{});
   return known.has_value();
 }
 template <class Quantity>
@@ -78,33 +74,73 @@ bool read(std::string_view text, Quantity& quantity) { return read(text, quantit
 
 std::string facts_text(const Device& device) {
   std::string text;
-  each_fact(device, "measured_on.", [&text](const std::string& name, const auto& member) {
+  const auto add = [&text](const std::string& name, const auto& member, TimesOf) {
     text += fmt::format("{}: {}\n", name, text_of(member));
-  });
+  };
+  each_fact(device, "measured_on.", TimesOf::kernels, add);
   return text;
 }
 
 bool set_fact(Device& device, std::string_view name, std::string_view value) {
   bool good = false;
-  each_fact(device, "", [&](const std::string& fact, auto& member) {
+  each_fact(device, "", TimesOf::kernels, [&](const std::string& fact, auto& member, TimesOf) {
     if (fact == name) good = read(value, member);
   });
   return good;
 }
 
+namespace {
+
+// Where the fields lie that decide some times. Every struct is held by value, so an offset is the same in every device.
+class Compared {
+ public:
+  explicit Compared(TimesOf times) {
+    const Device any;
+    const auto* origin = reinterpret_cast<const char*>(&any);
+    each_fact(any, "", TimesOf::kernels,
+              [&](const std::string&, const auto& member, TimesOf decides) {
+                using Member = std::remove_cvref_t<decltype(member)>;
+                if (decides != times) return;
+                const auto at = std::size_t(reinterpret_cast<const char*>(&member) - origin);
+                fields_.push_back({at, [](const char* a, const char* b) {
+                                     return *reinterpret_cast<const Member*>(a) ==
+                                            *reinterpret_cast<const Member*>(b);
+                                   }});
+              });
+  }
+
+  bool equal(const Device& a, const Device& b) const {
+    const auto* in_a = reinterpret_cast<const char*>(&a);
+    const auto* in_b = reinterpret_cast<const char*>(&b);
+    return std::ranges::all_of(fields_, [&](const Field& field) {
+      return field.equal(in_a + field.offset, in_b + field.offset);
+    });
+  }
+
+ private:
+  struct Field {
+    std::size_t offset;
+    bool (*equal)(const char* a, const char* b);
+  };
+  std::vector<Field> fields_;
+};
+
+}  // namespace
+
+void tell_tf32_apart(Device& device) {
+  if (device.peak.tf32.value > 0 || device.peak.fp32 <= device.vector_peak) return;
+  device.peak.tf32 = device.peak.fp32;
+  device.peak.fp32 = device.vector_peak;
+}
+
 bool same_kernels(const Device& a, const Device& b) {
-  return a.multiprocessors == b.multiprocessors && a.clock == b.clock &&
-         a.rated_multiprocessors == b.rated_multiprocessors && a.rated_clock == b.rated_clock &&
-         a.peak == b.peak && a.vector_peak == b.vector_peak &&
-         a.memory_bandwidth == b.memory_bandwidth && a.l2_capacity == b.l2_capacity &&
-         a.l2_bandwidth == b.l2_bandwidth && a.shared_memory == b.shared_memory &&
-         a.launch_latency == b.launch_latency && a.host_link.bandwidth == b.host_link.bandwidth &&
-         a.host_link.latency == b.host_link.latency;
+  static const Compared kernels(TimesOf::kernels);
+  return kernels.equal(a, b);
 }
 
 bool same_links(const Device& a, const Device& b) {
-  return rates_of(a.scale_up) == rates_of(b.scale_up) &&
-         rates_of(a.scale_out) == rates_of(b.scale_out);
+  static const Compared links(TimesOf::links);
+  return links.equal(a, b);
 }
 
 }  // namespace engine

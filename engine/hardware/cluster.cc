@@ -53,4 +53,10 @@ Fabric fabric_of(const Cluster& cluster, const Device& device) {
   return fabric;
 }
 
+bool has_foreign_links(const Cluster& cluster, const Device& device) {
+  const Link& inside = cluster.scale_up;
+  return inside.topology != Topology::none && !inside.family.empty() &&
+         inside.family != device.scale_up.family;
+}
+
 }  // namespace engine

@@ -67,4 +67,7 @@ struct Fabric {
 
 Fabric fabric_of(const Cluster& cluster, const Device& device);
 
+// Whether the cluster joins devices of a node by a link that they have no ports for. Adapters to other nodes belong to the node.
+bool has_foreign_links(const Cluster& cluster, const Device& device);
+
 }  // namespace engine

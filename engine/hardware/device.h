@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -10,14 +11,16 @@
 #include "engine/base/units.h"
 #include "engine/hardware/dtype.h"
 #include "engine/hardware/link.h"
+#include "engine/hardware/rated_powers.h"
 #include "engine/hardware/systolic_array.h"
 
 namespace engine {
 
-// Dense matrix peak per format, at the rated clock and multiprocessor count. Zero: the device has no
-// such arithmetic, and a point that needs it is infeasible.
+// Dense peak of products per format, at the rated clock and multiprocessor count. Zero: the device has no
+// such arithmetic, and a point that needs it is infeasible; but any vector unit multiplies fp32.
 struct MatrixPeaks {
   FlopsPerSecond fp32;
+  FlopsPerSecond tf32;
   FlopsPerSecond bf16;
   FlopsPerSecond fp16;
   FlopsPerSecond fp8;
@@ -27,7 +30,11 @@ struct MatrixPeaks {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("fp32", self.fp32, "dense matrix peak in fp32 or tf32", non_negative.faster());
+    visit("fp32", self.fp32,
+          "dense peak of products in fp32, of the matrix units where these multiply it (AMD, TPU), "
+          "else of the vector units; 0: vector_peak",
+          non_negative.faster());
+    visit("tf32", self.tf32, "dense matrix peak in tf32", non_negative.faster());
     visit("bf16", self.bf16, "dense matrix peak in bf16", non_negative.faster());
     visit("fp16", self.fp16, "dense matrix peak in fp16", non_negative.faster());
     visit("fp8", self.fp8, "dense matrix peak in fp8", non_negative.faster());
@@ -38,6 +45,13 @@ struct MatrixPeaks {
 
   bool operator==(const MatrixPeaks&) const = default;
 };
+
+struct Device;
+// What a device draws that was made from another, where nobody states it: multiprocessors draw in proportion to their number, matrix units
+// to the peak, memory to its bandwidth, and the board at rest to both. The same work so takes the same energy, but for rests.
+void follow_rated_powers(Device& device);
+// Takes powers as they stand for those of a device's file.
+void record_powers(Device& device);
 
 struct Device {
   static constexpr std::string_view library = "devices";
@@ -52,6 +66,7 @@ struct Device {
   Hertz rated_clock{0};
   MatrixPeaks peak;
   FlopsPerSecond vector_peak;
+  double exponentials = 16;
   Bytes memory_capacity;
   BytesPerSecond memory_bandwidth;
   Bytes l2_capacity;
@@ -68,6 +83,9 @@ struct Device {
   Watts busy_power;
   Watts tensor_power;
   Watts memory_power;
+  double energy_scale = 1;
+  bool power_assumed = false;
+  RatedPowers rated_powers;
   double power_spread = 0;
   DollarsPerSecond rent;
   Dollars purchase;
@@ -101,10 +119,20 @@ struct Device {
           "clock the peaks and powers were stated for; 0: that of the device's file",
           // A higher one lowers peaks and raises what a power limit leaves.
           non_negative.neither());
-    visit("peak", self.peak, "dense matrix peak per format", any_value);
+    visit(
+        "peak", self.peak,
+        "dense matrix peak per format; none stated on a device with an array: what its multipliers "
+        "do, in every format",
+        any_value);
     visit("vector_peak", self.vector_peak, "fp32 rate outside the matrix units",
           non_negative.faster());
-    visit("memory_capacity", self.memory_capacity, "memory a program can see", positive.faster());
+    visit("exponentials", self.exponentials,
+          "exponentials that the special-function units of one multiprocessor give a clock; the "
+          "softmax of prompts waits for them; 16 on NVIDIA's generations from Volta to Blackwell, "
+          "32 on Blackwell Ultra",
+          between(1, 1 << 12).faster());
+    visit("memory_capacity", self.memory_capacity, "memory a program can see",
+          positive.faster().for_no_time());
     visit("memory_bandwidth", self.memory_bandwidth, "peak off-chip bandwidth", positive.faster());
     visit("l2_capacity", self.l2_capacity, "last-level cache", non_negative.faster());
     visit("l2_bandwidth", self.l2_bandwidth, "peak last-level cache read bandwidth",
@@ -113,43 +141,70 @@ struct Device {
           non_negative.faster());
     visit("launch_latency", self.launch_latency, "time of the smallest kernel",
           non_negative.slower());
-    visit("scale_up", self.scale_up, "link to devices of the same node or domain", any_value);
-    visit("scale_out", self.scale_out, "link to other nodes, per device", any_value);
+    visit("scale_up", self.scale_up, "link to devices of the same node or domain",
+          any_value.for_links());
+    visit("scale_out", self.scale_out, "link to other nodes, per device", any_value.for_links());
     visit("host_link", self.host_link, "link to the host", any_value);
     visit("peer_access", self.peer_access,
           "devices reach one another's memory over the bus; false: what they send goes through the "
           "host's memory, as with GeForce cards",
-          any_value);
+          any_value.for_links());
     visit(
         "array", self.array,
         "a grid of multipliers on each multiprocessor that does matrix products, for accelerators "
         "of one's own design",
-        any_value);
-    visit("idle_power", self.idle_power, "board power when nothing runs", non_negative.neither());
-    visit("power_limit", self.power_limit, "board power limit", non_negative.faster());
+        any_value.for_no_time());
+    visit("idle_power", self.idle_power,
+          "board power while a process holds the device and nothing runs",
+          non_negative.neither().for_no_time());
+    visit("power_limit", self.power_limit, "board power limit",
+          non_negative.faster().for_no_time());
     visit("busy_power", self.busy_power,
-          "power that any running kernel draws, besides tensor_power and memory_power",
-          non_negative.slower());
+          "power that any running kernel draws, besides tensor_power and memory_power; this, "
+          "idle_power and those two follow multiprocessors, peak and memory_bandwidth of a device "
+          "made from another, unless they are stated",
+          non_negative.slower().for_no_time());
     visit("tensor_power", self.tensor_power,
           "power that matrix units draw on top of busy_power at their peak; 0: not known, and "
           "nothing slows down",
-          non_negative.slower());
-    visit("memory_power", self.memory_power,
-          "power that memory draws on top of busy_power at its peak bandwidth",
-          non_negative.slower());
+          non_negative.slower().for_no_time());
+    visit(
+        "memory_power", self.memory_power,
+        "power that memory, and the way to it through the chip, draws on top of busy_power at its "
+        "peak bandwidth",
+        non_negative.slower().for_no_time());
+    visit("energy_scale", self.energy_scale,
+          "what the processor draws for the same work over what the powers of the device's file "
+          "say: 0.7 in a process that needs 30% less, 0.81 at 0.9 of the voltage",
+          Range{.low = 1e-6, .high = 1e6, .in_key = false, .raising = Raising::never_faster}
+              .for_no_time());
+    visit("power_assumed", self.power_assumed,
+          "nobody measured what this processor draws: its powers are shares of power_limit, as "
+          "another one has them, and so is what the limit leaves it",
+          Range{.in_key = false}.for_no_time());
+    visit("rated_powers", self.rated_powers,
+          "powers of the device's file, which those of an altered device follow",
+          any_value.for_no_time());
     visit("power_spread", self.power_spread,
           "how far devices of this kind differ in what they draw for the same work: deviation over "
           "mean; a training job waits for the one that its power limit slows down most",
-          between(0, 0.5).slower());
+          between(0, 0.5).slower().for_links());
     visit("rent", self.rent, "on-demand rent of one device; unknown: there are no prices",
-          non_negative_or("unknown").neither());
-    visit("purchase", self.purchase, "street price of one device", non_negative.neither());
+          non_negative_or("unknown").neither().for_no_time());
+    visit("purchase", self.purchase, "street price of one device",
+          non_negative.neither().for_no_time());
   }
 
   // A spec file states its peaks for its own clock and multiprocessors unless it says otherwise.
   void complete() {
     if (rated_multiprocessors == 0) rated_multiprocessors = multiprocessors;
     if (rated_clock.value == 0) rated_clock = clock;
+  }
+
+  // A whole spec: what is made from it draws what follows from its powers.
+  void rate() {
+    follow_rated_powers(*this);
+    record_powers(*this);
   }
 
   // Parts that take tiles of work side by side: one where nobody says how many there are, so that no work waits for a turn.
@@ -161,7 +216,18 @@ struct Device {
   bool operator==(const Device&) const = default;
 };
 
-// Dense matrix peak of a format at the device's present clock and size.
+// Dense peak of products in a format at the device's present clock and size.
 FlopsPerSecond matrix_peak(const Device& device, Dtype dtype);
+
+// Of a device that was made from another: takes the rates that it `states` for those at its own clock and size, and keeps what the others
+// come to there. Nothing changes, and false, where it states none, or says itself which clock or size they are for.
+bool hold_stated_rates(Device& device, const std::function<bool(std::string_view name)>& states);
+
+// What the grids of a device of one's own do, each of their multipliers one product and sum a clock; where the device states no peak at all,
+// that is its peak in every format.
+FlopsPerSecond grid_peak(const Device& device);
+
+// Whether products in a format are done by matrix units: in fp32 many devices have their vector units alone.
+bool on_matrix_units(const Device& device, Dtype dtype);
 
 }  // namespace engine

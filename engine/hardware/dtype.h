@@ -8,15 +8,24 @@
 
 namespace engine {
 
-enum class Dtype : std::uint8_t { fp32, bf16, fp16, fp8, int8, int4, fp4 };
+// tf32 is kept in 32 bits, of which matrix units multiply 19.
+enum class Dtype : std::uint8_t { fp32, tf32, bf16, fp16, fp8, int8, int4, fp4 };
 
-constexpr std::array<std::string_view, 7> enum_names(Dtype) {
-  return {"fp32", "bf16", "fp16", "fp8", "int8", "int4", "fp4"};
+constexpr std::array<std::string_view, 8> enum_names(Dtype) {
+  return {"fp32", "tf32", "bf16", "fp16", "fp8", "int8", "int4", "fp4"};
 }
 
 constexpr double bytes_of(Dtype dtype) {
-  constexpr std::array<double, 7> widths{4, 2, 2, 1, 1, 0.5, 0.5};
+  constexpr std::array<double, 8> widths{4, 4, 2, 2, 1, 1, 0.5, 0.5};
   return widths[static_cast<std::size_t>(dtype)];
+}
+
+// Formats of 32 bits: what is multiplied in them is kept, passed on and summed up in them.
+constexpr bool is_wide(Dtype dtype) { return bytes_of(dtype) == 4; }
+
+// What is left in the model's own format whatever the rest is stored in: 16 bits, or those that activations have if they are wider.
+constexpr Dtype unquantized(Dtype activations) {
+  return is_wide(activations) ? activations : Dtype::bf16;
 }
 
 // Formats that hold a block of values with a scale of their own.

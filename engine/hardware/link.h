@@ -29,6 +29,7 @@ struct Link {
   static constexpr std::string_view library = "links";
 
   std::string name = "none";
+  std::string family;
   Topology topology = Topology::none;
   BytesPerSecond bandwidth;
   Seconds latency;
@@ -38,16 +39,20 @@ struct Link {
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("name", self.name, "name of the link", a_label);
-    visit("topology", self.topology, "how the link joins its devices", any_value);
+    visit("family", self.family,
+          "what ports a device needs for it, such as NVLink 4: a cluster's link of another family "
+          "than device.scale_up is marked (foreign_links); empty: any device can use it",
+          a_label);
+    visit("topology", self.topology, "how the link joins its devices", any_value.for_links());
     visit("bandwidth", self.bandwidth, "bandwidth per device and direction, all lanes together",
           non_negative.faster());
     visit("latency", self.latency, "time of one small message between two devices",
           non_negative.slower());
     // A larger switch keeps more of a group inside; a larger mesh divides its lanes among more pairs.
     visit("devices", self.devices, "most devices that one domain of the link joins",
-          at_least(1).neither());
+          at_least(1).neither().for_links());
     visit("in_network_reduction", self.in_network_reduction,
-          "switches of the link can sum (as NVLink SHARP)", any_value);
+          "switches of the link can sum (as NVLink SHARP)", any_value.for_links());
   }
 
   bool operator==(const Link&) const = default;

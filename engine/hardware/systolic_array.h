@@ -45,16 +45,18 @@ struct SystolicArray {
           "lies in the grid)",
           any_value);
     visit("multiply_energy", self.multiply_energy, "energy of one multiplication and its addition",
-          non_negative.neither());
+          non_negative.neither().for_no_time());
     visit("buffer_energy", self.buffer_energy,
-          "energy of one byte from or to the buffer (device.l2_capacity)", non_negative.neither());
+          "energy of one byte from or to the buffer (device.l2_capacity)",
+          non_negative.neither().for_no_time());
     visit("memory_energy", self.memory_energy, "energy of one byte from or to memory",
-          non_negative.neither());
+          non_negative.neither().for_no_time());
     visit("multiplier_area_um2", self.multiplier_area_um2,
-          "area of one multiplier with its adder, in square micrometres", non_negative.neither());
+          "area of one multiplier with its adder, in square micrometres",
+          non_negative.neither().for_no_time());
     visit("buffer_area_mm2", self.buffer_area_mm2,
           "area of a MiB of the buffer (device.l2_capacity), in square millimetres",
-          non_negative.neither());
+          non_negative.neither().for_no_time());
   }
 
   bool operator==(const SystolicArray&) const = default;

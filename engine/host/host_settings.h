@@ -45,7 +45,9 @@ struct HostSettings {
   Seconds step_overhead{300e-6};
   Seconds step_per_sequence{3e-6};
   Seconds step_per_kv_token{0};
-  Seconds front_end_per_token{0};
+  Seconds front_end_per_message{0};
+  std::int64_t front_end_processes = 1;
+  bool front_end_merges = true;
   bool asynchronous = true;
   Seconds request_latency{0};
   double low = 0.75;
@@ -53,7 +55,10 @@ struct HostSettings {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("name", self.name, "name of the host profile", a_label);
+    visit("name", self.name,
+          "name of the host profile, as in 'llmsweep list hosts'. Of TensorRT-LLM: tensorrt-llm is "
+          "for its PyTorch runtime, tensorrt-llm-2024 for a built engine",
+          a_label);
     visit("mode", self.mode, "how kernels reach the device", any_value);
     visit("launch_cost", self.launch_cost, "host time to launch one kernel eagerly",
           non_negative.slower());
@@ -66,12 +71,14 @@ struct HostSettings {
     visit("kernel_gap", self.kernel_gap, "idle time between two kernels", non_negative.slower());
     visit(
         "layer_cost", self.layer_cost,
-        "host time that a library's or an engine's own code takes for one layer, beside launching "
-        "its kernels; steps that replay a graph take none. Training: of the forward pass; backward "
-        "passes and mixtures of experts in proportion",
+        "host time that a library's or an engine's own code takes for one layer of a step that "
+        "reads prompts, beside launching its kernels; a decode that no graph holds takes its "
+        "launches alone. Training: of the forward pass; backward passes and mixtures of experts in "
+        "proportion",
         non_negative.slower());
     visit("largest_graph", self.largest_graph,
-          "largest decode batch with a captured graph; larger ones run eagerly",
+          "largest decode batch with a captured graph; the kernels of larger ones are launched one "
+          "by one (host.launch_cost)",
           non_negative.neither());
     visit("captured_sizes", self.captured_sizes,
           "decode batches with a captured graph, such as '1 2 4 8 16'; empty: 1, 2, 4, multiples "
@@ -93,10 +100,21 @@ struct HostSettings {
           "input preparation of one step, per token in the KV caches of its sequences: engines "
           "that list every block anew. Hidden behind the device where `asynchronous`",
           non_negative.slower());
-    visit("front_end_per_token", self.front_end_per_token,
-          "task serve: time of the process that streams tokens to clients, per token. It works "
-          "beside the engine, which runs ahead of it: tokens queue here, in front of clients",
-          non_negative.slower());
+    visit(
+        "front_end_per_message", self.front_end_per_message,
+        "task serve: time that a process of the front end takes for one message to a client, which "
+        "carries serving.stream_interval tokens, or all that came meanwhile where "
+        "host.front_end_merges. It works beside the engine, which runs ahead of it",
+        non_negative.slower());
+    visit("front_end_processes", self.front_end_processes,
+          "processes of a replica that send messages to clients side by side",
+          at_least(1).faster());
+    visit(
+        "front_end_merges", self.front_end_merges,
+        "true: tokens of an answer whose last message still waits join it, so that no more than a "
+        "message of each sequence is ever in front of clients; false: each message is sent alone, "
+        "and more than the front end can send queue up (column front_end_use)",
+        any_value);
     visit("asynchronous", self.asynchronous,
           "the next step is prepared while the device works on this one", any_value);
     visit("request_latency", self.request_latency,

@@ -43,7 +43,9 @@ struct HostTime {
 
 struct StepWork {
   double launches = 0;
-  double layers = 0;  // whose code the host goes through where kernels are launched one by one
+  // Of a step that reads prompts: its layers, whose code the host goes through beside the launches. What that takes was measured on
+  // prompts; of decodes it is only known that they launch their kernels.
+  double layers = 0;
   std::int64_t sequences = 0;
   double kv_tokens = 0;  // in the caches of its sequences
 };

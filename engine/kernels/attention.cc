@@ -88,7 +88,12 @@ OwnSlot slot_of(const AttentionDecode& op, const SlotContext& context) {
 }
 
 Dtype attention_dtype(const Device& device, Dtype kv, Dtype activations) {
-  if (activations == Dtype::fp32 && device.peak.fp32.value > 0) return Dtype::fp32;
+  // Attention of 32 bits is done by the vector units whatever products may be done in: on an H200 it takes as long with
+  // TF32 as without (specs/calibration/h200-sxm/fp32_products.csv).
+  if (is_wide(activations)) {
+    const bool vector = matrix_peak(device, Dtype::fp32).value > 0;
+    if (vector || device.peak.tf32.value > 0) return vector ? Dtype::fp32 : Dtype::tf32;
+  }
   const bool fp16 = activations == Dtype::fp16 && device.peak.fp16.value > 0;
   const Dtype wide = fp16 || device.peak.bf16.value <= 0 ? Dtype::fp16 : Dtype::bf16;
   // Devices that are no faster in the narrow format expand it to 16 bits, as kernels for them do.
@@ -171,6 +176,12 @@ PacedPeak paced_peak(const AttentionPrefill& op, const Device& device,
   return slim.peak * slim.pace > wide.peak * wide.pace ? slim : wide;
 }
 
+// Sweeps measure attention of 16 bits and less: of 32 the form says as much as of another device.
+void only_fitted_in_16_bits(KernelTime& time) {
+  time.tier = std::min(time.tier, Tier::transfer);
+  time.extrapolated = true;
+}
+
 // Tables of an engine may hold kernels that leave the keys of a sequence to one multiprocessor: ten times slower where
 // sequences are few and long, and no slower where there are enough of them. What such rows say of the interval counts as far as
 // splitting can save: a whole takes no longer than its parts one after the other. Engines whose kernels all split need twice the
@@ -208,6 +219,7 @@ KernelTime forward_prefill_time(const AttentionPrefill& op, const Device& device
       KernelTime time =
           fitted_time(form, useful, Bytes{kv + queries}, *set, chosen, prefill_coordinates(op));
       add_overhang(op, device, time);
+      if (is_wide(op.activations)) only_fitted_in_16_bits(time);
       return time;
     }
   }
@@ -273,6 +285,7 @@ KernelTime attention_decode_time(const AttentionDecode& op, const Device& device
           fitted_time(form, useful, Bytes{kv + queries}, *set, chosen, decode_coordinates(op));
       bound_by_splitting(form, time);
       add_overhang(op, device, time);
+      if (is_wide(op.activations)) only_fitted_in_16_bits(time);
       // Sweeps measure one new token a sequence.
       time.extrapolated = time.extrapolated || op.queries > 1;
       return time;

@@ -18,7 +18,7 @@ KernelTime attention_decode_time(const AttentionDecode& op, const Device& device
 Coordinates prefill_coordinates(const AttentionPrefill& op);
 Coordinates decode_coordinates(const AttentionDecode& op);
 
-// Attention arithmetic runs in 16 bits unless both sides are fp8, or activations fp32, and the device has it.
+// Attention arithmetic runs in 16 bits unless both sides are fp8, or activations have 32 bits, and the device has it.
 Dtype attention_dtype(const Device& device, Dtype kv, Dtype activations);
 
 }  // namespace engine

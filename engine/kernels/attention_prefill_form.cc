@@ -116,7 +116,7 @@ FormTime prefill_form(const AttentionPrefill& op, const DeviceRates& device, dou
   // One key of a tile: two products and the exponentials, at the rates of one multiprocessor.
   const double cycle = 1 / device.clock;
   const double per_key = (4 * dim * rows / (peak / device.processors) +
-                          fit.exponentials * rows / (16e3 * device.clock)) /
+                          fit.exponentials * rows / (1e3 * device.exponentials * device.clock)) /
                              fit.compute_share +
                          fit.key_block_latency * cycle / kKeyTile;
   const double bytes = sequences * (query * token_bytes(op) + (context - query) * cached_bytes(op));

@@ -16,6 +16,7 @@ struct DeviceRates {
   double processors;
   double rated_processors;  // those of the device's file
   double clock;
+  double exponentials;  // of one processor, a clock
   double bandwidth;
   double cache;       // bytes
   double cache_rate;  // most the cache can deliver
@@ -30,6 +31,7 @@ inline DeviceRates device_rates(const Device& device) {
                                   ? double(device.rated_multiprocessors)
                                   : device.processors(),
           .clock = device.clock.value / 1e9,
+          .exponentials = device.exponentials,
           .bandwidth = device.memory_bandwidth.value / 1e6,
           .cache = std::max(1.0, device.l2_capacity.value / mib_per_mb),
           .cache_rate = cache_rate(device).value / 1e6,

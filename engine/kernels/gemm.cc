@@ -9,6 +9,7 @@
 #include "engine/kernels/gemm_form.h"
 #include "engine/kernels/kernel_models.h"
 #include "engine/kernels/traffic.h"
+#include "engine/kernels/wide_products.h"
 
 namespace engine {
 namespace {
@@ -88,20 +89,23 @@ KernelTime fitted_product(const Product& product, const Device& device,
                      Bytes{product.bytes}, set, chosen, shape);
 }
 
-KernelTime product_roofline(const Product& product, const Device& device) {
+KernelTime product_roofline(const Product& product, const Device& device,
+                            const Calibration* calibration) {
   const double activations = product.bytes - product.weight_bytes;
   const TrafficTime traffic = traffic_time(device, product.weight_bytes, activations);
-  const FlopsPerSecond peak =
-      matrix_peak(device, compute_dtype(device, product.weights, product.activations));
+  const Dtype dtype = compute_dtype(device, product.weights, product.activations);
+  const FlopsPerSecond peak = matrix_peak(device, dtype);
   const double occupied =
       occupied_flops(product.m, product.n, product.k, product.groups, device.processors());
-  return roofline_time({.compute = Flops{occupied} / peak,
-                        .memory = traffic.memory,
-                        .l2 = traffic.l2,
-                        .launch = device.launch_latency,
-                        .flops = Flops{2 * product.groups * product.m * product.n * product.k},
-                        .bytes = Bytes{product.bytes}},
-                       product.weight_bytes, peak, device);
+  const KernelTime bound =
+      roofline_time({.compute = Flops{occupied} / peak,
+                     .memory = traffic.memory,
+                     .l2 = traffic.l2,
+                     .launch = device.launch_latency,
+                     .flops = Flops{2 * product.groups * product.m * product.n * product.k},
+                     .bytes = Bytes{product.bytes}},
+                    product.weight_bytes, peak, device);
+  return is_wide(dtype) ? reached_in_32_bits(bound, dtype, device, calibration) : bound;
 }
 
 // One that no table has: the form of single products, which has not been checked on it.
@@ -110,7 +114,7 @@ KernelTime unmeasured_product(const Product& product, const Op& op, const Device
                               const Calibration* calibration, const Coordinates& shape) {
   const ParameterSet chosen = choose_set(device);
   const auto* set = calibration == nullptr ? nullptr : gemm_set(op, *calibration, chosen);
-  if (set == nullptr) return product_roofline(product, device);
+  if (set == nullptr) return product_roofline(product, device, calibration);
   FittedSet<GemmFit> plain;
   plain.fit = set->fit;
   plain.launch = set->launch;
@@ -192,7 +196,7 @@ Dtype compute_dtype(const Device& device, Dtype weights, Dtype activations) {
 }
 
 bool has_gemm_format(Dtype weights, Dtype activations) {
-  return weights != Dtype::fp32 && activations != Dtype::fp32;
+  return !is_wide(weights) && !is_wide(activations);
 }
 
 GemmFormat gemm_format(Dtype weights, Dtype activations, std::int64_t group) {
@@ -322,7 +326,8 @@ KernelTime gemm_time(const Gemm& gemm, const Device& device, const Calibration* 
   const double m = double(gemm.m), n = double(gemm.n), k = double(gemm.k);
   const double batch = double(gemm.batch);
   const double weights = batch * stored_bytes(n * k, gemm.weights, gemm.group);
-  const double activations = batch * (m * k * bytes_of(gemm.activations) + m * n * 2);
+  const double output = bytes_of(unquantized(gemm.activations));
+  const double activations = batch * (m * k * bytes_of(gemm.activations) + m * n * output);
   const Product product{m,
                         n,
                         k,
@@ -350,14 +355,15 @@ KernelTime gemm_time(const Gemm& gemm, const Device& device, const Calibration* 
       return time;
     }
   }
-  return product_roofline(product, device);
+  return product_roofline(product, device, calibration);
 }
 
 KernelTime grouped_gemm_time(const GroupedGemm& gemm, const Device& device,
                              const Calibration* calibration) {
   const double n = double(gemm.n), k = double(gemm.k);
   const double weights = gemm.touched * stored_bytes(n * k, gemm.weights, gemm.group);
-  const double activations = gemm.rows * (k * bytes_of(gemm.activations) + n * 2);
+  const double activations =
+      gemm.rows * (k * bytes_of(gemm.activations) + n * bytes_of(unquantized(gemm.activations)));
   const Product product{
       gemm.rows / gemm.touched, n,    k, gemm.touched, gemm.weights, gemm.activations, weights,
       weights + activations,    false};

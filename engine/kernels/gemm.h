@@ -14,7 +14,7 @@ Dtype compute_dtype(Dtype weights, Dtype activations);
 // The same on a device that may lack the format: then its 16-bit one, as kernels for it do.
 Dtype compute_dtype(const Device& device, Dtype weights, Dtype activations);
 
-// Which fitted format a product belongs to; false: none (fp32).
+// Which fitted format a product belongs to; false: none (32 bits).
 bool has_gemm_format(Dtype weights, Dtype activations);
 GemmFormat gemm_format(Dtype weights, Dtype activations, std::int64_t group);
 

@@ -7,6 +7,7 @@
 #include "engine/kernels/gemm.h"
 #include "engine/kernels/kernel_models.h"
 #include "engine/kernels/traffic.h"
+#include "engine/kernels/wide_products.h"
 #include "engine/model/expert_places.h"
 
 namespace engine {
@@ -119,28 +120,31 @@ FormTime moe_form(const Moe& op, const Routed& work, const DeviceRates& device, 
   return form;
 }
 
-KernelTime moe_roofline(const Moe& op, const Device& device) {
+KernelTime moe_roofline(const Moe& op, const Device& device, const Calibration* calibration) {
   const double hidden = double(op.hidden), inner = double(op.intermediate);
   const auto [copies, touched] = routed_by_skew(op);
   const double weights =
       touched * stored_bytes(matrices(op) * hidden * inner, op.weights, op.group);
   // Copies in, between the projections and out, and the sum over a token's experts.
   const double activations =
-      (copies * (2 * hidden + matrices(op) * inner) + passed_tokens(op) * 2 * hidden) * 2;
+      (copies * (2 * hidden + matrices(op) * inner) + passed_tokens(op) * 2 * hidden) *
+      bytes_of(unquantized(op.activations));
   const TrafficTime traffic = traffic_time(device, weights, activations);
-  const FlopsPerSecond peak =
-      matrix_peak(device, compute_dtype(device, op.weights, op.activations));
+  const Dtype dtype = compute_dtype(device, op.weights, op.activations);
+  const FlopsPerSecond peak = matrix_peak(device, dtype);
   const double rows = copies / touched, processors = device.processors();
   const double up = (matrices(op) - 1) * inner;
   const double occupied = occupied_flops(rows, up, hidden, touched, processors) +
                           occupied_flops(rows, hidden, inner, touched, processors);
-  return roofline_time({.compute = Flops{occupied} / peak,
-                        .memory = traffic.memory,
-                        .l2 = traffic.l2,
-                        .launch = device.launch_latency,
-                        .flops = Flops{2 * matrices(op) * copies_on_a_device(op) * hidden * inner},
-                        .bytes = Bytes{weights + activations}},
-                       weights, peak, device);
+  const KernelTime bound =
+      roofline_time({.compute = Flops{occupied} / peak,
+                     .memory = traffic.memory,
+                     .l2 = traffic.l2,
+                     .launch = device.launch_latency,
+                     .flops = Flops{2 * matrices(op) * copies_on_a_device(op) * hidden * inner},
+                     .bytes = Bytes{weights + activations}},
+                    weights, peak, device);
+  return is_wide(dtype) ? reached_in_32_bits(bound, dtype, device, calibration) : bound;
 }
 
 }  // namespace
@@ -306,7 +310,7 @@ KernelTime moe_time(const Moe& op, const Device& device, const Calibration* cali
       return time;
     }
   }
-  return moe_roofline(op, device);
+  return moe_roofline(op, device, calibration);
 }
 
 }  // namespace engine

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "engine/kernels/attention.h"
 #include "engine/kernels/gemm.h"
@@ -17,25 +16,30 @@ struct MatrixPeakOf {
   template <class Product>
   requires requires(const Product& op) { op.weights, op.activations; }
   FlopsPerSecond operator()(const Product& op) const {
-    return matrix_peak(device, compute_dtype(device, op.weights, op.activations));
+    return of_matrix_units(compute_dtype(device, op.weights, op.activations));
   }
   template <class Attention>
   requires requires(const Attention& op) { op.kv, op.activations; }
   FlopsPerSecond operator()(const Attention& op) const {
-    return matrix_peak(device, attention_dtype(device, op.kv, op.activations));
+    return of_matrix_units(attention_dtype(device, op.kv, op.activations));
   }
   template <class Other>
   FlopsPerSecond operator()(const Other&) const {
     return {};
   }
+
+  FlopsPerSecond of_matrix_units(Dtype dtype) const {
+    return on_matrix_units(device, dtype) ? matrix_peak(device, dtype) : FlopsPerSecond{};
+  }
 };
 
-// Multiprocessors are busy as long as a kernel runs. Engines of their own copy to and from the host, and leave them at rest.
-Watts drawn_while_it_runs(const Op& op, const Device& device) {
+// Engines of their own copy to and from the host, and leave multiprocessors at rest.
+bool keeps_multiprocessors_busy(const Op& op) {
   const auto* copy = std::get_if<Copy>(&op);
-  const bool by_engines = copy != nullptr && copy->path != CopyPath::device;
-  return by_engines ? std::min(device.idle_power, device.busy_power) : device.busy_power;
+  return copy == nullptr || copy->path == CopyPath::device;
 }
+
+double squared(double value) { return value * value; }
 
 }  // namespace
 
@@ -47,171 +51,162 @@ Watts power_at_rest(const Device& device) {
   return states_power(device) ? device.idle_power : Watts{0};
 }
 
-// Devices state what arithmetic draws at the clocks that their limit leaves it; the same work draws more at a higher clock and
-// voltage. Three training steps on an H200 that wait for their host, and so run at the full clock, draw as much as if their
-// arithmetic drew 1.21, 1.21 and 1.21 times those figures (specs/calibration/h200-sxm/train_loads.csv).
-constexpr double kAtFullClock = 1.2;
-
-Joules drawn_by_memory(Bytes bytes, const Device& device) {
-  return device.memory_power * (bytes / device.memory_bandwidth);
-}
-
-// A board holds its power to the limit on average over some milliseconds, which is many kernels, so that all of them run at
-// one clock; unlike a kernel by itself, none that waits for memory clocks down alone.
-FullClock at_full_clock(const KernelTime& kernel, const Op& op, const Device& device) {
-  if (!states_power(device)) return {};
-  const FlopsPerSecond peak = matrix_peak_of(op, device);
-  FullClock full;
-  Joules by_arithmetic;
-  if (peak.value > 0) {
-    full.arithmetic = std::min(kernel.compute, kernel.time);
-    by_arithmetic =
-        device.busy_power * full.arithmetic + device.tensor_power * (kernel.flops / peak);
-  }
-  const Joules waiting = drawn_while_it_runs(op, device) * (kernel.time - full.arithmetic);
-  full.energy = kAtFullClock * by_arithmetic + waiting + drawn_by_memory(kernel.bytes, device);
-  return full;
-}
-
-// At 1/s of the clock arithmetic takes s times as long, and all but memory draws 1/s of the energy: power goes as the square of
-// the clock, which is the default of `serving.clock.power_exponent`. `power` times growing s + other is then what is drawn:
-// fixed + falling / s, a quadratic equation in s. Infinity: no clock is low enough. `least`: s at the highest clock there is.
-double quadratic_slowdown(Seconds growing, Seconds other, Joules fixed, Joules falling, Watts power,
-                          double least) {
-  const double a = (power * growing).value;
-  const double b = (power * other - fixed).value;
-  const double c = falling.value;
-  if (least * (a * least + b) >= c) return least;
-  if (a <= 0) return b > 0 ? c / b : std::numeric_limits<double>::infinity();
-  return (std::sqrt(b * b + 4 * a * c) - b) / (2 * a);
-}
-
-// Work takes longer by its arithmetic or, at clocks at which the cache delivers no more than memory does, by all its traffic:
-// whichever is longer at a clock.
-double slowdown_of(const ClockedWork& work, Joules fixed, Joules falling, Watts power,
-                   double least) {
-  const Seconds longest = std::max(work.arithmetic, work.on_chip);
-  return std::min(
-      quadratic_slowdown(work.arithmetic, work.other + work.at_rest, fixed, falling, power, least),
-      quadratic_slowdown(longest, work.at_rest, fixed, falling, power, least));
-}
-
-double scale_below_rated(const Device& device) { return std::min(1.0, device.on_chip_scale()); }
-
-// More of any part takes longer all in all, so that no faster device is slower by it. What a board draws at rest goes on at any clock:
-// near that nothing is left for work. It is part of what busy multiprocessors draw, and where limits are as usual the fit to
-// sustained loads has it in what falls with the clock; so it counts against the powers as stated, which are less than at the full clock.
-double clock_slowdown(const ClockedWork& work, const Device& device) {
-  if (!states_power(device)) return 1;
-  const double scale = scale_below_rated(device), least = 1 / scale;
-  const Joules falling = work.energy - work.memory;
-  const Joules resting = device.idle_power * work.at_rest;
-  const double fitted =
-      slowdown_of(work, work.memory + resting, falling, device.power_limit, least) * scale;
-  const Watts above_rest = device.power_limit - device.idle_power;
-  if (above_rest.value <= 0) return fitted;
-  const Joules for_work = std::max(
-      Joules{0}, falling / kAtFullClock - device.idle_power * (work.arithmetic + work.other));
-  return std::max(fitted, slowdown_of(work, work.memory, for_work, above_rest, least) * scale);
-}
-
-Joules at_clock(double scale, Joules by_processor, Seconds time, const Device& device) {
-  if (scale == 1) return by_processor;
-  const Joules at_rest = std::min(device.idle_power, device.busy_power) * time;
-  return at_rest + (by_processor - at_rest) * (scale * scale);
-}
-
-Seconds rated_on_chip_time(Bytes bytes, const Device& device) {
-  return bytes / std::max(device.memory_bandwidth, device.l2_bandwidth);
+Watts rest_while_busy(const Device& device) {
+  return std::min(device.idle_power, device.busy_power);
 }
 
 Seconds on_chip_time(Bytes bytes, const Device& device) { return bytes / cache_rate(device); }
 
-namespace {
-
-// A kernel's work at the clock that powers are stated for, as the limit sees it.
-struct LimitedWork {
-  Seconds arithmetic, on_chip;
-  Joules by_products;  // on top of what busy multiprocessors draw
-  Joules memory;
-};
-
-// How long work takes that draws `power`: at 1/s of the clock s times `longest`, and 1/s of the energy `for_work`. A quadratic equation
-// in the time.
-Seconds time_drawing(Watts power, Joules memory, Joules for_work, Seconds longest) {
-  const double m = memory.value;
-  const double square = m * m + 4 * (for_work * power).value * longest.value;
-  return Joules{m + std::sqrt(square)} / (power * 2);
+// Powers are stated for the clock of the device's file. Voltage follows the clock, so that what a processor draws above rest goes as the
+// square of it (`serving.clock.power_exponent` for steps that choose theirs). So does what traffic draws, most of it on its way through the
+// chip: products that an H200's limit slows to 0.7 of its clock draw half as much for their bytes (specs/calibration/h200-sxm/power.csv).
+Drawn drawn_by(const KernelTime& kernel, const Op& op, const Device& device) {
+  if (!states_power(device)) return {};
+  const FlopsPerSecond peak = matrix_peak_of(op, device);
+  const double lower = squared(device.on_chip_scale());
+  Drawn drawn;
+  drawn.at_rest = rest_while_busy(device) * kernel.time;
+  if (keeps_multiprocessors_busy(op)) {
+    drawn.busy = (device.busy_power - rest_while_busy(device)) * kernel.time * lower;
+  }
+  if (peak.value > 0) drawn.products = device.tensor_power * (kernel.flops / peak) * lower;
+  drawn.memory =
+      device.memory_power * std::min(kernel.bytes / device.memory_bandwidth, kernel.time) * lower;
+  return drawn;
 }
 
-// The least time in which a board whose limit is above what it draws at rest does such work. Its clock may fall for free while it
-// waits for memory, as long as the cache still delivers what memory does; then everything takes longer.
-Seconds least_time_within_limit(const LimitedWork& work, Watts busy, const Device& device) {
-  const Watts at_rest = std::min(device.idle_power, busy);
-  const Watts above_rest = device.power_limit - at_rest;
-  if (above_rest.value <= 0) return Seconds{0};
-  const Seconds longest = std::max(work.arithmetic, work.on_chip);
-  return time_drawing(above_rest, work.memory, (busy - at_rest) * longest + work.by_products,
-                      longest);
+namespace {
+
+Device with_rated_clock(Device device) {
+  if (device.rated_clock.value == 0) device.rated_clock = device.clock;
+  return device;
+}
+
+// The clock at which a kernel draws just the limit, by the method of false position in the square of the clock, with which power goes
+// nearly in a straight line.
+class ClockSearch {
+ public:
+  ClockSearch(const Reclocked& again, const Op& op, const Device& device)
+      : again_(again), op_(op), slower_(with_rated_clock(device)) {}
+
+  // The kernel, at the set clock, draws more than the limit.
+  Sustained find(KernelTime& kernel, Joules drawn) {
+    End above = end_of(squared(slower_.on_chip_scale()), kernel, drawn);
+    End below = above;
+    const double rest = rest_while_busy(slower_).value, limit = slower_.power_limit.value;
+    while (below.over > 0 && below.square > kLeast) {
+      above = below;
+      const double left = (limit - rest) / (above.over + limit - rest);
+      below = at(above.square * std::clamp(left, kFarthest, kNearest));
+    }
+    narrow(above, below);
+    kernel = below.kernel;
+    // Rounding may leave it a hair above.
+    return {std::min(below.energy, slower_.power_limit * kernel.time), std::sqrt(below.square)};
+  }
+
+ private:
+  static constexpr int kMostSteps = 60;
+  static constexpr double kFarthest = 0.02, kNearest = 0.98;  // of the square in one step
+  static constexpr double kLeast = 1e-10;                     // square of a clock that is none
+  static constexpr double kClose = 1e-12;                     // of the limit, or of the square
+
+  struct End {
+    double square = 1;  // of the clock
+    double over = 0;    // power above the limit
+    KernelTime kernel;
+    Joules energy;
+  };
+
+  End end_of(double square, const KernelTime& kernel, Joules drawn) const {
+    return {square, (drawn / kernel.time - slower_.power_limit).value, kernel, drawn};
+  }
+  End at(double square) {
+    slower_.clock = slower_.rated_clock * std::sqrt(square);
+    const KernelTime kernel = again_.on(slower_);
+    return end_of(square, kernel, drawn_by(kernel, op_, slower_).total());
+  }
+
+  // Brings both ends together. An end that stays is made to weigh half, so that it moves, too.
+  void narrow(End above, End& below) {
+    const double close = kClose * slower_.power_limit.value;
+    double over = above.over, under = -below.over;
+    for (int i = 0, moved = 0; i < kMostSteps; ++i) {
+      if (below.over >= -close || above.square - below.square <= kClose * above.square) return;
+      const End next = at(below.square + (above.square - below.square) * (under / (over + under)));
+      if (next.over > close) {
+        above = next;
+        over = next.over;
+        if (moved > 0) under /= 2;
+        moved = 1;
+      } else {
+        below = next;
+        under = -next.over;
+        if (moved < 0) over /= 2;
+        moved = -1;
+      }
+    }
+  }
+
+  const Reclocked& again_;
+  const Op& op_;
+  Device slower_;
+};
+
+}  // namespace
+
+Sustained sustain(KernelTime& kernel, const Reclocked& again, const Op& op, const Device& device) {
+  if (!states_power(device)) return {.clock = device.on_chip_scale()};
+  const Joules drawn = drawn_by(kernel, op, device).total();
+  if (drawn <= device.power_limit * kernel.time) return {drawn, device.on_chip_scale()};
+  return ClockSearch(again, op, device).find(kernel, drawn);
+}
+
+Seconds clocked_time(const KernelTime& kernel, const Reclocked& again, const Device& device) {
+  constexpr double lower = 0.75;  // most of what limits leave lies between that and the full clock
+  Device slower = with_rated_clock(device);
+  slower.clock = device.clock * lower;
+  const Seconds longer = again.on(slower).time - kernel.time;
+  return std::clamp(longer * (lower / (1 - lower)), Seconds{0}, kernel.time);
+}
+
+namespace {
+
+// At 1 / times of the clock.
+struct SlowedWork {
+  Seconds time;
+  Joules energy;
+};
+SlowedWork slowed(const ClockedWork& work, double times, const Device& device) {
+  const Seconds kernels = std::max(work.time + work.clocked * (times - 1), work.on_chip * times);
+  const Seconds time = kernels + work.at_rest;
+  const Joules busy = work.time.value > 0 ? work.busy * (kernels / work.time) : Joules{0};
+  return {time, rest_while_busy(device) * kernels + device.idle_power * work.at_rest +
+                    (busy + work.memory) * (1 / squared(times)) + work.products * (1 / times)};
 }
 
 }  // namespace
 
-// Over the limit a kernel runs at the clock at which it draws just that: the law of a pass, for one kernel. Its time grows with
-// each part of the work, so more bandwidth, peak or power never slows a kernel down. What any busy multiprocessor draws counts
-// against the limit while arithmetic runs: waiting for memory, it may clock down for free, down to the clock at which the cache gives
-// no more than memory (least_time_within_limit). Below the limit it does not, and draws that as long as it runs. The limit picks a clock
-// by itself, so what it leaves follows from the kernel at the clock that powers are stated for, whatever clock the device is set to:
-// neither is a higher one slower, nor does it help.
-Joules sustain(KernelTime& kernel, const Op& op, const Device& device, const KernelTime* at_rated) {
-  if (!states_power(device)) return {};
-  const FlopsPerSecond peak = matrix_peak_of(op, device);
-  const double scale = device.on_chip_scale();
-  const double hungrier = peak.value > 0 ? kAtFullClock : 1;
-  const Joules by_traffic =
-      device.memory_power * std::min(kernel.bytes / device.memory_bandwidth, kernel.time);
-  const Watts busy = drawn_while_it_runs(op, device);
-  const KernelTime& rated = at_rated != nullptr ? *at_rated : kernel;
-  const LimitedWork whole{
-      .arithmetic = std::min(rated.compute, rated.time),
-      .on_chip = std::min(rated_on_chip_time(rated.bytes, device), rated.time),
-      .by_products =
-          peak.value > 0 ? device.tensor_power * (rated.flops / peak * scale) : Joules{0},
-      .memory = device.memory_power * std::min(rated.bytes / device.memory_bandwidth, rated.time)};
-  const auto limited_to = [&](const LimitedWork& work) {
-    Seconds fitted;
-    if (peak.value > 0 && work.arithmetic.value > 0) {
-      const Joules for_arithmetic =
-          (device.busy_power * work.arithmetic + work.by_products) * hungrier;
-      fitted = time_drawing(device.power_limit, work.memory, for_arithmetic, work.arithmetic);
-    }
-    return std::max(fitted, least_time_within_limit(work, busy, device));
+// Time grows and power falls with `times`: halving finds where they meet. More of any part takes longer all in all, so that no faster
+// device is slower by it. Near what the board draws at rest nothing is left for work.
+double clock_slowdown(const ClockedWork& work, const Device& device) {
+  if (!states_power(device)) return 1;
+  const auto fits = [&](double times) {
+    const SlowedWork slow = slowed(work, times, device);
+    return slow.energy <= device.power_limit * slow.time;
   };
-  const Seconds limited = limited_to(whole);
-  if (limited <= kernel.time) {
-    const Seconds arithmetic = std::min(kernel.compute, kernel.time);
-    const Joules by_products =
-        peak.value > 0 ? device.tensor_power * (kernel.flops / peak) : Joules{0};
-    const Joules by_arithmetic = (device.busy_power * arithmetic + by_products) * hungrier;
-    const Joules waiting = busy * (kernel.time - arithmetic);
-    const Joules drawn = at_clock(scale, by_arithmetic + waiting, kernel.time, device);
-    return std::min(drawn + by_traffic, device.power_limit * kernel.time);
+  if (fits(1)) return 1;
+  constexpr double most = 1e6;
+  double low = 1, high = 2;
+  while (high < most && !fits(high)) {
+    low = high;
+    high *= 2;
   }
-  // Without one kind of work its energy is saved, too; parts that draw nothing save nothing any more.
-  const Seconds burst = kernel.time;
-  const Savings in_burst = kernel.saved;
-  LimitedWork no_arithmetic = whole, no_traffic = whole;
-  no_arithmetic.arithmetic = {};
-  no_arithmetic.by_products = {};
-  no_traffic.on_chip = {};
-  no_traffic.memory = {};
-  kernel.time = limited;
-  kernel.saved = {};
-  kernel.saved[Bound::compute] =
-      limited - std::max(burst - in_burst[Bound::compute], limited_to(no_arithmetic));
-  kernel.saved[Bound::memory] =
-      limited - std::max(burst - in_burst[Bound::memory], limited_to(no_traffic));
-  return device.power_limit * limited;
+  for (int i = 0; i < 52; ++i) {
+    const double middle = (low + high) / 2;
+    (fits(middle) ? high : low) = middle;
+  }
+  return high;
 }
 
 }  // namespace engine

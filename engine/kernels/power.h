@@ -1,4 +1,4 @@
-// The power limit: under unbroken load a kernel that would draw more runs at a lower clock.
+// What a device draws, and the clock that its power limit leaves: a kernel that would draw more runs at a lower one.
 #pragma once
 
 #include "engine/hardware/device.h"
@@ -6,48 +6,56 @@
 
 namespace engine {
 
-// Makes of a kernel in a short burst, which may exceed the limit and which is what tables measure, one in a machine that
-// is never idle, and returns what the device draws meanwhile. The kernel stays as it is, and the energy is zero, where
-// the device does not say what it draws. In place: this is the innermost loop. `at_rated`: the same kernel at the clock that powers
-// are stated for; nullptr: the device is set to that.
-Joules sustain(KernelTime& kernel, const Op& op, const Device& device,
-               const KernelTime* at_rated = nullptr);
-
-// A kernel among others that run at one clock: the part of its time that grows as the clock falls, and what it draws at the
-// full clock, its multiprocessors being busy as long as it runs. Zero where the device does not say what it draws.
-struct FullClock {
-  Seconds arithmetic;
-  Joules energy;
+// A kernel that can be timed at another clock.
+class Reclocked {
+ public:
+  virtual ~Reclocked() = default;
+  // `slower` differs in nothing but its clock from the device that the kernel runs on.
+  virtual KernelTime on(const Device& slower) const = 0;
 };
-FullClock at_full_clock(const KernelTime& kernel, const Op& op, const Device& device);
 
-// What of that goes to memory, whatever the clock.
-Joules drawn_by_memory(Bytes bytes, const Device& device);
+// What a kernel draws in the time it takes, at the clock that the device is set to; zero where the device does not say what it draws.
+struct Drawn {
+  Joules at_rest;  // what the board draws anyway
+  Joules
+      busy;  // by multiprocessors, above that: with the square of the clock, as long as they are busy
+  Joules products;  // by matrix units: in proportion to the clock, for the same work
+  Joules memory;    // by traffic: with the square of the clock, for the same bytes
+
+  Joules total() const { return at_rest + busy + products + memory; }
+};
+Drawn drawn_by(const KernelTime& kernel, const Op& op, const Device& device);
+
+// Makes of a kernel in a short burst, which may exceed the limit and which is what tables measure, one in a machine that is never idle: at
+// the clock that the limit leaves it (`clock`, over the one that powers are stated for), timed as on a device that is set to that clock. A
+// limit so picks a clock by itself, whatever higher one the device is set to. In place: this is the innermost loop.
+struct Sustained {
+  Joules energy;
+  double clock = 1;
+};
+Sustained sustain(KernelTime& kernel, const Reclocked& again, const Op& op, const Device& device);
 
 // What traffic takes at least at the present clock, which the cache has: memory has a clock of its own.
 Seconds on_chip_time(Bytes bytes, const Device& device);
-// The same at the clock that peaks and powers are stated for.
-Seconds rated_on_chip_time(Bytes bytes, const Device& device);
+
+// The part of a kernel's time that is in proportion to 1 / clock: read off the same kernel at a lower clock, as near as limits leave it.
+Seconds clocked_time(const KernelTime& kernel, const Reclocked& again, const Device& device);
 
 // Peak of the matrix units in the format that an op computes in; 0: it does not use them.
 FlopsPerSecond matrix_peak_of(const Op& op, const Device& device);
 
-// Kernels one after another at the clock that powers are stated for, and what passes between them.
+// Kernels one after another, at the clock that the device is set to, and what passes between them.
 struct ClockedWork {
-  Seconds arithmetic;
-  Seconds other;    // of the same kernels: no longer at a lower clock
-  Seconds at_rest;  // the device waits
-  Joules energy;    // of the kernels
-  Joules memory;    // of that: by memory
+  Seconds time;     // of the kernels
+  Seconds clocked;  // of that: in proportion to 1 / clock
   Seconds
-      on_chip;  // least of the kernels: of each its arithmetic, or its traffic through the cache
+      on_chip;  // least of the kernels: of each its clocked time, or its traffic through the cache
+  Seconds at_rest;                // the device waits
+  Joules busy, products, memory;  // as in Drawn
 };
-// The clock that a device is set to, over the one that powers are stated for, where it is lower. Of a higher one passes draw by the
-// stated powers, so that none is slower by it.
-double scale_below_rated(const Device& device);
 
-// How many times longer than at the clock that the device is set to arithmetic takes, and what kernels take at least, at the clock at
-// which all of it together draws no more than the limit; 1: the clock that the device is set to.
+// How many times longer than at the clock that the device is set to `clocked` takes, and `on_chip`, at the clock at which all of it together
+// draws no more than the limit; 1: the clock that the device is set to.
 double clock_slowdown(const ClockedWork& work, const Device& device);
 
 // Whether a device says what its kernels draw.
@@ -57,9 +65,7 @@ inline bool states_power(const Device& device) {
 
 // Drawn while the device waits for its host or for other devices; zero where it does not say what its kernels draw.
 Watts power_at_rest(const Device& device);
-
-// A device's file states powers for the clock of its peaks. Set to `scale` times that one, its processor draws by the square of it, above
-// what the board draws at rest.
-Joules at_clock(double scale, Joules by_processor, Seconds time, const Device& device);
+// The same while a kernel runs: no more than what busy multiprocessors draw.
+Watts rest_while_busy(const Device& device);
 
 }  // namespace engine

@@ -3,6 +3,7 @@
 
 #include "engine/leaves/leaf_use_rules.h"
 #include "engine/leaves/leaf_use_words.h"
+#include "engine/model/expert_places.h"
 
 namespace engine {
 
@@ -19,10 +20,26 @@ UseCondition tokens_travel() {
   });
 }
 
+UseCondition hosts_share_experts() {
+  return follows({"parallel"}, [](const Scenario&, const Deployment& on) {
+    return shared_by_hosts(on.parallel);
+  });
+}
+
 }  // namespace
 
 std::vector<LeafUse> expert_uses() {
   return {
+      {"parallel.expert_copies", "the model has experts", {above("model.moe.experts", 0)}},
+      {"parallel.expert_copies",
+       "parallel.redundant_experts is auto",
+       {zero("parallel.redundant_experts")}},
+      {"parallel.expert_copies",
+       "more than 8 devices share experts, and more than one replica does (parallel.ep above "
+       "parallel.tp)",
+       {hosts_share_experts()}},
+      of_task("parallel.expert_copies", "task is not train: copies would be trained apart",
+              {"step", "request", "serve", "denoise"}),
       {"quant.group",
        "quant.weights or quant.activations is narrower than 16 bits",
        {is("quant.weights", {"fp8", "int8", "int4", "fp4"}),

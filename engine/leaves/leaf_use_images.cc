@@ -24,11 +24,13 @@ constexpr std::string_view kOfNetworks[] = {"serving.memory_utilization", "servi
 
 // Convolutional networks have no decoder's layers, no experts and no engine for text. How they would be split counts, as that is refused.
 bool not_in_networks(std::string_view path) {
-  if (path.starts_with("model.")) return path != "model.name" && path != "model.network";
+  if (path.starts_with("model.")) {
+    return path != "model.name" && path != "model.hub" && path != "model.network";
+  }
   if (path.starts_with("serving.")) {
     return std::ranges::find(kOfNetworks, path) == std::end(kOfNetworks);
   }
-  return path == "parallel.redundant_experts";
+  return path == "parallel.redundant_experts" || path == "parallel.expert_copies";
 }
 
 }  // namespace

@@ -30,9 +30,12 @@ constexpr std::string_view kOfScans[] = {
 };
 
 UseCondition experts_have_copies() {
-  return follows({"model.moe.experts", "parallel"}, [](const Scenario&, const Deployment& on) {
-    return on.model.is_moe() && expert_places(on.model, on.parallel).redundant > 0;
-  });
+  return follows({"task", "model.moe.experts", "model.moe.skew", "parallel"},
+                 [](const Scenario& scenario, const Deployment& on) {
+                   Parallelism parallel = on.parallel;
+                   if (scenario.task == Task::train) parallel.expert_copies = ExpertCopies::fewest;
+                   return on.model.is_moe() && expert_places(on.model, parallel).redundant > 0;
+                 });
 }
 
 }  // namespace
@@ -43,8 +46,9 @@ std::vector<LeafUse> model_uses() {
        "the model has experts that every token goes through (model.moe.shared_intermediate)",
        {above("model.moe.shared_intermediate", 0)}},
       {"model.moe.drift",
-       "experts have second copies (parallel.redundant_experts, or where parallel.ep does not "
-       "divide model.moe.experts)",
+       "experts have second copies (parallel.redundant_experts and parallel.expert_copies, or "
+       "where "
+       "parallel.ep does not divide model.moe.experts)",
        {experts_have_copies()}},
       {"model.moe.drift",
        "model.moe.skew is above 0: copies of experts alike need no loads of the past",

@@ -20,7 +20,6 @@ constexpr std::string_view kServedOnly[] = {
     "capacity",
     "output",
     "host.request_latency",
-    "host.front_end_per_token",
     "serving.policy",
     "serving.ordering",
     "serving.max_num_seqs",
@@ -32,6 +31,11 @@ constexpr std::string_view kServedOnly[] = {
     "serving.prefix_caching",
     "serving.new_token_ratio",
     "serving.max_output",
+    "serving.stream_interval",
+    "serving.first_message",
+    "serving.receive_interval",
+    "serving.batch_wait",
+    "serving.batch_wait_share",
     "serving.replicas",
     "serving.router",
     "serving.logit_memory",
@@ -56,6 +60,7 @@ constexpr std::string_view kNotInTraining[] = {
     "serving.shared_experts",
     "serving.expert_exchange",
     "serving.narrow_exchange",
+    "serving.narrow_outputs",
     "serving.two_batch_overlap",
     "serving.all_reduce",
     "serving.kernels",
@@ -206,6 +211,12 @@ std::vector<LeafUse> serving_uses() {
        "serving.replicas or parallel.dp is above 1",
        {above("serving.replicas", 1), above("parallel.dp", 1)}},
       {"serving.all_reduce", "parallel.tp is above 1", {above("parallel.tp", 1)}},
+      {"serving.narrow_outputs",
+       "quant.activations is fp8 and quant.group above 256, one scale for a tensor or a token",
+       {follows({"quant"},
+                [](const Scenario&, const Deployment& on) {
+                  return scaled_as_a_whole(on.quant.activations, on.quant.group);
+                })}},
       {"serving.context", "parallel.cp is above 1", {above("parallel.cp", 1)}},
       {"serving.chunk",
        "serving.policy is sarathi or sglang",
@@ -322,14 +333,27 @@ std::vector<LeafUse> role_uses() {
       {"load.image_batch", "there are load.images", {above("load.images", 0)}},
       {"load.image_batch", "there is an encoder", {on("encode.present")}},
   };
-  for (const std::string_view path :
-       {"prefill.host.graph_launch", "prefill.host.largest_graph", "prefill.host.graph_sizes",
-        "prefill.serving.attention", "prefill.serving.decode_parts",
-        "prefill.serving.mixed_attention", "prefill.serving.new_token_ratio",
-        "prefill.serving.stepping", "prefill.serving.prediction_error", "prefill.serving.pushes_kv",
-        "prefill.serving.remakes_first_token", "prefill.serving.reserved_decode_tokens",
-        "prefill.serving.preempted_to_host", "prefill.serving.failures.attempts",
-        "prefill.serving.failures.answers"}) {
+  for (const std::string_view path : {"prefill.host.graph_launch",
+                                      "prefill.host.largest_graph",
+                                      "prefill.host.graph_sizes",
+                                      "prefill.serving.attention",
+                                      "prefill.serving.decode_parts",
+                                      "prefill.serving.mixed_attention",
+                                      "prefill.serving.new_token_ratio",
+                                      "prefill.serving.stepping",
+                                      "prefill.serving.prediction_error",
+                                      "prefill.serving.pushes_kv",
+                                      "prefill.serving.remakes_first_token",
+                                      "prefill.serving.reserved_decode_tokens",
+                                      "prefill.serving.preempted_to_host",
+                                      "prefill.serving.failures.attempts",
+                                      "prefill.serving.failures.answers",
+                                      "prefill.host.front_end_merges",
+                                      "prefill.serving.stream_interval",
+                                      "prefill.serving.first_message",
+                                      "prefill.serving.receive_interval",
+                                      "prefill.serving.batch_wait",
+                                      "prefill.serving.batch_wait_share"}) {
     uses.push_back({path, "the deployment generates tokens, which one for prompts does not", {}});
   }
   uses.push_back({"prefill.host.mode",
@@ -375,7 +399,7 @@ std::vector<LeafUse> leaf_use_rules() {
         request_uses,     serving_uses, replica_uses,  fleet_uses,   training_layout_uses,
         attention_uses,   tier_uses,    training_uses, rollout_uses, neighbour_uses,
         adapter_uses,     clock_uses,   image_uses,    array_uses,   retrieval_uses,
-        model_uses}) {
+        model_uses,       message_uses}) {
     for (LeafUse& use : part()) uses.push_back(std::move(use));
   }
   return uses;

@@ -30,5 +30,6 @@ std::vector<LeafUse> clock_uses();
 std::vector<LeafUse> image_uses();
 std::vector<LeafUse> array_uses();
 std::vector<LeafUse> retrieval_uses();
+std::vector<LeafUse> message_uses();
 
 }  // namespace engine

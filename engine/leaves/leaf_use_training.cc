@@ -45,6 +45,7 @@ std::vector<LeafUse> training_layout_uses() {
       {"train.reshard", "train.zero is 3", {above("train.zero", 2)}},
       {"train.prefetch", "train.zero is 3", {above("train.zero", 2)}},
       {"train.root_unit", "train.zero is 3", {above("train.zero", 2)}},
+      {"train.gathered_unit", "train.zero is 3", {above("train.zero", 2)}},
       {"train.first_stage_layers",
        "parallel.pp is above 1 or tail is present",
        {above("parallel.pp", 1), on("tail.present")}},
@@ -76,6 +77,10 @@ std::vector<LeafUse> training_uses() {
   std::vector<LeafUse> uses{
       {"train.recompute_layers", "train.recompute is full", {is("train.recompute", {"full"})}},
       {"train.early_stop", "train.recompute is full", {is("train.recompute", {"full"})}},
+      {"train.recompute_first", "train.recompute is full", {is("train.recompute", {"full"})}},
+      {"train.offload_layers",
+       "train.offload_activations is true",
+       {on("train.offload_activations")}},
       {"train.expert_products", "the model has experts", {above("model.moe.experts", 0)}},
       {"train.expert_products",
        "host.launch_cost or host.kernel_gap is above 0, or experts are narrower than 16 bits",

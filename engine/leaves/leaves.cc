@@ -11,6 +11,11 @@ concept HasComplete = requires(T& t) {
   t.complete();
 };
 
+template <class T>
+concept HasRate = requires(T& t) {
+  t.rate();
+};
+
 // Walks the field lists and notes where each value lies. Every struct is held by value, so a leaf's
 // offset is the same in every Scenario.
 class TableBuilder {
@@ -31,6 +36,9 @@ class TableBuilder {
       section.offset = offset_of(member);
       if constexpr (HasComplete<T>) {
         section.complete = [](void* place) { static_cast<T*>(place)->complete(); };
+      }
+      if constexpr (HasRate<T>) {
+        section.rate = [](void* place) { static_cast<T*>(place)->rate(); };
       }
       section.first_leaf = table_.leaves.size();
       const std::size_t position = table_.sections.size();
@@ -138,6 +146,12 @@ const LeafTable& leaf_table() {
 void complete_section(Scenario& scenario, const Section& section) {
   if (section.complete == nullptr) return;
   section.complete(reinterpret_cast<char*>(&scenario) + section.offset);
+}
+
+void complete_spec(Scenario& scenario, const Section& section) {
+  complete_section(scenario, section);
+  if (section.rate == nullptr) return;
+  section.rate(reinterpret_cast<char*>(&scenario) + section.offset);
 }
 
 bool of_role(const Leaf& leaf) {

@@ -47,6 +47,7 @@ struct Section {
   std::size_t last_leaf = 0;
   std::size_t offset = 0;                     // of the struct within Scenario
   void (*complete)(void* section) = nullptr;  // fills in what a spec file leaves to convention
+  void (*rate)(void* section) = nullptr;      // of a whole spec: what things made from it follow
 };
 
 struct LeafTable {
@@ -73,6 +74,8 @@ inline const Leaf& leaf_at(int number) { return leaf_table().leaves[std::size_t(
 
 // Fills in what the spec file of a section leaves to convention.
 void complete_section(Scenario& scenario, const Section& section);
+// The same of a whole spec, which other things may be made from.
+void complete_spec(Scenario& scenario, const Section& section);
 
 // Whether the leaf belongs to a deployment beside the main one.
 bool of_role(const Leaf& leaf);

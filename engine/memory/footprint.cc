@@ -57,16 +57,17 @@ Bytes weight_bytes(const ModelShard& shard) {
       model.is_moe() ? double(layer_counts(model).mixture) * shared_parameters(model, 0) : 0;
   const double experts = model.is_moe() ? counts.experts * expert_share * filled_up(shard) : 0;
   const double share = stage_share(shard);
-  // Embeddings stay in 16 bits, at the two ends of the pipeline; one stage holds both if there is
+  const double value = bytes_of(unquantized(shard.quant.activations));
+  // Embeddings are not quantised; they lie at the two ends of the pipeline; one stage holds both if there is
   // only one.
   const double ends = shard.parallel.pp > 1 ? std::max(counts.embedding, counts.output)
                                             : counts.embedding + counts.output;
   return Bytes{stored_bytes(mixers * share, shard.mixers.weights, shard.mixers.group) +
                stored_bytes((counts.dense_mlp - routers) / tp * share, shard.dense.weights,
                             shard.dense.group) +
-               kActivationBytes * routers * share +
+               value * routers * share +
                stored_bytes(experts * share, shard.quant.weights, shard.quant.group) +
-               2 * ends / tp + 2 * counts.norms * share};
+               value * ends / tp + value * counts.norms * share};
 }
 
 Bytes activation_bytes(const ModelShard& shard, const MemoryBudget& budget) {
@@ -98,7 +99,8 @@ Bytes activation_bytes(const ModelShard& shard, const MemoryBudget& budget) {
   const double sampling =
       double(budget.step_sampled) * double(model.vocabulary) * budget.per_logit.value +
       tokens * stream * 2;
-  return Bytes{std::max(tokens * (stream + std::max(attention, mlp)) * 2, sampling)};
+  const double value = bytes_of(unquantized(shard.quant.activations));
+  return Bytes{std::max(tokens * (stream + std::max(attention, mlp)) * value, sampling)};
 }
 
 }  // namespace

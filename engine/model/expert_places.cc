@@ -6,9 +6,28 @@
 namespace engine {
 namespace {
 
-// Second copies that bring the experts to a multiple of the devices.
-std::int64_t fewest_redundant(std::int64_t experts, std::int64_t devices) {
-  return (devices - experts % devices) % devices;
+// Tokens of a step beyond which favourites do not grow: the tables end there.
+constexpr double kMostTokens = 16384;
+
+// A host has no more devices. Recipes place copies where experts lie on several hosts, and on one of them none.
+constexpr std::int64_t kOneHost = 8;
+
+// One expert in so many has a second copy at least. 32 of DeepSeek-V3's 256 are what published deployments have, whatever their width:
+// DeepSeek's own on 32 and 144 GPUs (inference system overview, 2025), SGLang's on 32 and 72 (--ep-num-redundant-experts 32, its issue
+// 6017), TensorRT-LLM's (num_slots 288, examples/wide_ep).
+constexpr std::int64_t kExpertsOfACopy = 8;
+
+// A share of the mean. Whoever has more on one device and room for another copy places it: what the fullest device takes longer, all wait.
+constexpr double kMostExcess = 1.0 / 3;
+
+// Second copies that bring the experts and `least` of them to a multiple of the devices.
+std::int64_t fewest_redundant(std::int64_t experts, std::int64_t devices, std::int64_t least = 0) {
+  const std::int64_t slots = (experts + least + devices - 1) / devices;
+  return slots * devices - experts;
+}
+
+ExpertPlaces places_with(std::int64_t copies, std::int64_t experts, std::int64_t devices) {
+  return {.placed = experts + copies, .redundant = copies, .local = (experts + copies) / devices};
 }
 
 // "model.moe.experts 256"
@@ -81,9 +100,49 @@ double planned_excess(const Moe& op) {
   return std::hypot(planned, moved);
 }
 
+// What the fullest device has beyond the mean because some experts are popular, as a share of the mean.
+double favoured_excess(const Moe& op, double strength) {
+  const double devices = double(op.experts) / double(op.local_experts);
+  const double variation = std::sqrt(std::max(std::log(largest_load(op)) / 2 - 0.9, 0.05));
+  const double favoured = strength * std::sqrt(2 * std::log(std::max(devices, 1.0001))) *
+                          variation / std::sqrt(double(op.local_experts));
+  return op.redundant > 0 ? std::min(favoured, strength * planned_excess(op)) : favoured;
+}
+
+// No device has more than all, nor more than all tokens.
+double at_most_all(double fullest, const Moe& op) {
+  return std::min({fullest, double(op.experts) / double(op.local_experts),
+                   std::max(double(op.experts) / double(op.top_k), 1.0)});
+}
+
+// In steps of so many tokens that chance evens out.
+Moe many_tokens(const ModelSpec& model, const ExpertPlaces& places) {
+  return {.tokens = kMostTokens,
+          .top_k = model.moe.top_k,
+          .experts = places.placed,
+          .redundant = places.redundant,
+          .local_experts = places.local,
+          .drift = model.moe.drift};
+}
+
+double most_popular(const Moe& op, double skew) {
+  return at_most_all(1 + favoured_excess(op, skew), op);
+}
+
+// As recipes place them, by loads of the past.
+std::int64_t copies_by_load(const ModelSpec& model, std::int64_t devices) {
+  const std::int64_t experts = model.moe.experts;
+  const std::int64_t least = (experts + kExpertsOfACopy - 1) / kExpertsOfACopy;
+  const std::int64_t copies = fewest_redundant(experts, devices, least);
+  const bool room = copies + devices <= experts * (devices - 1);
+  Moe past = many_tokens(model, places_with(copies, experts, devices));
+  past.drift = 0;
+  return room && most_popular(past, model.moe.skew) > 1 + kMostExcess ? copies + devices : copies;
+}
+
 }  // namespace
 
-double largest_load(const Moe& op) { return std::clamp(0.8 * op.tokens, 1.1, 0.8 * 16384); }
+double largest_load(const Moe& op) { return std::clamp(0.8 * op.tokens, 1.1, 0.8 * kMostTokens); }
 
 std::optional<std::string> expert_problem(const ModelSpec& model, const Parallelism& parallel) {
   const std::int64_t devices = parallel.ep;
@@ -110,15 +169,25 @@ std::optional<std::string> expert_problem(const ModelSpec& model, const Parallel
          std::to_string(wanted - over + devices) + " redundant experts can";
 }
 
+// Up to `tp` devices nothing is exchanged: experts take the place of splitting.
+bool shared_by_hosts(const Parallelism& parallel) {
+  return parallel.ep > kOneHost && parallel.ep > parallel.tp;
+}
+
 ExpertPlaces expert_places(const ModelSpec& model, const Parallelism& parallel) {
   if (!model.is_moe()) return {};
   const std::int64_t experts = model.moe.experts;
-  const std::int64_t redundant = parallel.redundant_experts > 0
-                                     ? parallel.redundant_experts
-                                     : fewest_redundant(experts, parallel.ep);
-  return {.placed = experts + redundant,
-          .redundant = redundant,
-          .local = (experts + redundant) / parallel.ep};
+  const std::int64_t devices = parallel.ep;
+  if (parallel.redundant_experts > 0) {
+    return places_with(parallel.redundant_experts, experts, devices);
+  }
+  const bool by_load = parallel.expert_copies == ExpertCopies::by_load && shared_by_hosts(parallel);
+  return places_with(by_load ? copies_by_load(model, devices) : fewest_redundant(experts, devices),
+                     experts, devices);
+}
+
+double most_popular_device(const ModelSpec& model, const ExpertPlaces& places) {
+  return most_popular(many_tokens(model, places), model.moe.skew);
 }
 
 double places_reached(double places, double draws) {
@@ -149,18 +218,14 @@ double busiest_copy(double largest, double second_copies) {
   for (int i = 0; i < 6 && x > 0; ++i) {
     x -= (std::expm1(x) - x / 2 - copies) / (std::exp(x) - 0.5);
   }
-  return std::max(1.0, peak * std::exp(-std::clamp(x, 0.0, range)));
+  // Where all have as many copies, each has its share of the mean.
+  return std::max(1 / (1 + second_copies), peak * std::exp(-std::clamp(x, 0.0, range)));
 }
 
 double fullest_device(const Moe& op, double strength) {
   const double devices = double(op.experts) / double(op.local_experts);
-  const double variation = std::sqrt(std::max(std::log(largest_load(op)) / 2 - 0.9, 0.05));
-  double favoured = strength * std::sqrt(2 * std::log(std::max(devices, 1.0001))) * variation /
-                    std::sqrt(double(op.local_experts));
-  if (op.redundant > 0) favoured = std::min(favoured, strength * planned_excess(op));
   const double chance = chance_excess(std::max(copies_on_a_device(op), 1e-9), devices);
-  return std::min({1 + std::hypot(favoured, chance), devices,
-                   std::max(double(op.experts) / double(op.top_k), 1.0)});
+  return at_most_all(1 + std::hypot(favoured_excess(op, strength), chance), op);
 }
 
 double fullest_of(const ExpertExchange& op, std::int64_t places) {

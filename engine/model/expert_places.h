@@ -22,8 +22,15 @@ struct ExpertPlaces {
 // Why the experts cannot lie like this, or nothing.
 std::optional<std::string> expert_problem(const ModelSpec& model, const Parallelism& parallel);
 
+// Whether tokens of several replicas meet at experts that lie on more devices than a host has.
+bool shared_by_hosts(const Parallelism& parallel);
+
 // `expert_problem` found nothing.
 ExpertPlaces expert_places(const ModelSpec& model, const Parallelism& parallel);
+
+// Copies of tokens on the device that holds the most popular experts, over the mean of all devices that share them, as far as it follows
+// from who is popular and who has second copies. Chance comes on top (`fullest_device`).
+double most_popular_device(const ModelSpec& model, const ExpertPlaces& places);
 
 // How many of `places` equal places `draws` independent choices reach, on average.
 double places_reached(double places, double draws);

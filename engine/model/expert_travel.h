@@ -10,7 +10,7 @@
 namespace engine {
 
 enum class ExpertTravel : std::uint8_t {
-  automatic,    // low-latency kernels in steps of decodes alone, else the faster ones
+  automatic,    // the faster of the next two
   low_latency,  // each copy of a token by itself, straight into the receiver's buffer
   normal,       // one copy to a node, which hands it on
   gathered,     // every device gets all tokens; what it made of them is summed where they came from

@@ -23,6 +23,7 @@ bool in_blocks(const Quantization& quant) {
 // A value on its way to all devices. TensorRT-LLM and vLLM make inputs narrow before, with their scales, but for blocks, which are
 // made where they arrive.
 double gathered_bytes(const Quantization& quant) {
+  if (is_wide(quant.activations)) return bytes_of(quant.activations);
   if (in_blocks(quant)) return kActivationBytes;
   const double scale =
       quant.group <= kLargestBlock ? scale_bytes(quant.activations, quant.group) : 0;
@@ -31,7 +32,8 @@ double gathered_bytes(const Quantization& quant) {
 
 // A value on its way to its expert.
 double sent_bytes(const ModelShard& shard) {
-  const bool made_there = !shard.narrow_exchange && in_blocks(shard.quant);
+  const bool narrow = !is_wide(shard.quant.activations);
+  const bool made_there = narrow && !shard.narrow_exchange && in_blocks(shard.quant);
   return made_there ? kActivationBytes : bytes_of(shard.quant.activations);
 }
 
@@ -106,15 +108,23 @@ struct Builder : OpBuilder {
   void mlp(double calls, std::int64_t width, OpName up, OpName activation, OpName down) const {
     const bool gated = model.mlp == MlpKind::gated;
     ops.add(up, Family::gemm, calls, gemm(gated ? 2 * width : width, model.hidden));
-    ops.add(activation, Family::act, calls, activation_pass(rows, double(width), gated));
-    if (up != OpName::shared_gate_up) quantize(OpName::quantize_mlp, calls, double(width));
+    Elementwise pass = activation_pass(rows, double(width), gated);
+    const bool narrow = comes_narrow(NarrowOutputs::activations);
+    if (narrow) {
+      pass.resident_bytes -=
+          rows * double(width) * (kActivationBytes - bytes_of(formats.activations));
+    }
+    ops.add(activation, Family::act, calls, pass);
+    if (up != OpName::shared_gate_up && !narrow) {
+      quantize(OpName::quantize_mlp, calls, double(width));
+    }
     ops.add(down, Family::gemm, calls, gemm(model.hidden, width));
   }
 
-  // One number for each token, in 16 bits as routers are, and what experts gave times it.
+  // One number for each token, in the format of routers, and what experts gave times it.
   void shared_gate(double layers) const {
     Gemm gate = gemm(1, model.hidden);
-    gate.weights = gate.activations = Dtype::bf16;
+    gate.weights = gate.activations = unquantized(formats.activations);
     ops.add(OpName::shared_gate, Family::gemm, layers, gate);
     const double values = rows * double(model.hidden);
     ops.add(OpName::shared_gate, Family::residual, layers, pass_over(rows, values, values, values));
@@ -149,15 +159,14 @@ struct Builder : OpBuilder {
       case ExpertTravel::switched:  // decided by now (choose_kernels)
         break;
     }
-    // The kernels for many tokens ask the host how much arrives, which a captured step cannot.
-    return batch.prefill_tokens == 0 ? Kernels::low_latency : Kernels::fastest;
+    return Kernels::fastest;
   }
 
   void mixture() const {
     const MoeSpec& moe = model.moe;
     const double layers = double(counts.mixture);
     Gemm router = gemm(moe.experts, model.hidden);
-    router.weights = router.activations = Dtype::bf16;
+    router.weights = router.activations = unquantized(formats.activations);
     ops.add(OpName::router, Family::gemm, layers, router);
     if (shard.shared_intermediate > 0) shared_experts(layers);
 
@@ -177,7 +186,7 @@ struct Builder : OpBuilder {
         .groups = moe.groups,
         .top_groups = moe.top_groups,
         .ranks = shard.parallel.ep,
-        // Dispatch sends matrix inputs, which may be narrower; combine returns 16 bits.
+        // Dispatch sends matrix inputs, which may be narrower; combine returns unquantised values.
         .value_bytes = sent_value(shard),
         .kernels = exchange_kernels()};
     if (exchange) {
@@ -203,7 +212,7 @@ struct Builder : OpBuilder {
                 .kernels = shard.four_bit_experts});
     if (exchange) {
       travel.way = ExpertExchange::Way::combine;
-      travel.value_bytes = kActivationBytes;
+      travel.value_bytes = bytes_of(unquantized(formats.activations));
       ops.add(OpName::expert_combine, gathered ? Family::reduce_scatter : Family::all_to_all,
               layers, travel, Grows::exchanged);
     }
@@ -214,8 +223,8 @@ struct Builder : OpBuilder {
     if (batch.sampled == 0) return;
     Gemm logits = gemm(shard.vocabulary, model.hidden);
     logits.m = batch.sampled;
-    // Output projections are left in 16 bits by every common quantisation recipe.
-    logits.weights = logits.activations = Dtype::bf16;
+    // Output projections are quantised by no common recipe.
+    logits.weights = logits.activations = unquantized(formats.activations);
     ops.add(OpName::logits, Family::gemm, 1, logits, Grows::sampled);
     if (shard.parallel.tp > 1) {
       ops.add(OpName::logits_gather, Family::all_gather, 1,
@@ -282,9 +291,24 @@ void add_adapters(const ModelShard& shard, const BatchShape& batch, OpList& ops)
   }
 }
 
+// Passes and sums are counted in 16 bits; keys and values on their way to the cache in its format.
+void widen(const Quantization& quant, std::span<PlannedOp> ops) {
+  constexpr double wider = 4 / kActivationBytes;
+  for (PlannedOp& op : ops) {
+    if (auto* pass = std::get_if<Elementwise>(&op.op)) {
+      const bool cached = op.name == OpName::rope && is_wide(quant.kv);
+      pass->resident_bytes *= wider;
+      pass->cold_bytes *= cached ? 1 : wider;
+    } else if (auto* sum = std::get_if<Collective>(&op.op)) {
+      sum->bytes *= wider;
+    }
+  }
+}
+
 // What one device does with its tokens.
 void own_token_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,
                    OpList& ops) {
+  const std::size_t already = ops.size();
   const double rows = double(batch.tokens() + batch.padding);
   const Builder build{{shard, *shard.model, batch, span.layers, ops, rows, shard.dense}};
   if (span.first) build.embedding();
@@ -301,6 +325,7 @@ void own_token_ops(const ModelShard& shard, const StageSpan& span, const BatchSh
     build.stage_transfer(1);
   }
   if (batch.adapters > 0) add_adapters(shard, batch, ops);
+  if (is_wide(shard.quant.activations)) widen(shard.quant, ops.from(already));
 }
 
 bool reads_together(const ModelShard& shard, const BatchShape& batch) {
@@ -344,7 +369,9 @@ void token_ops(const ModelShard& shard, const BatchShape& batch, OpList& ops) {
       double(together ? share_of(batch, shard.shared_prompts).tokens() : batch.tokens());
   const Builder build{
       {shard, *shard.model, batch, shard.layers, ops, tokens + double(batch.padding), shard.dense}};
+  const std::size_t already = ops.size();
   build.stage_transfer(double(shard.parallel.pp - 1));
+  if (is_wide(shard.quant.activations)) widen(shard.quant, ops.from(already));
 }
 
 void attention_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <span>
 
 #include "engine/base/check.h"
 #include "engine/model/batch_shape.h"
@@ -28,6 +29,8 @@ class OpList {
   void hide_floors(std::size_t from) {
     for (std::size_t i = from; i < size_; ++i) slots_[i].op.hides_floor = true;
   }
+  // All from there on, to be changed.
+  std::span<PlannedOp> from(std::size_t first) { return {&slots_[0].op + first, size_ - first}; }
   void clear() { size_ = 0; }
   std::size_t size() const { return size_; }
   const PlannedOp* begin() const { return &slots_[0].op; }

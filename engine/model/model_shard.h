@@ -12,6 +12,7 @@
 #include "engine/model/four_bit_experts.h"
 #include "engine/model/lora_targets.h"
 #include "engine/model/model_spec.h"
+#include "engine/model/narrow_outputs.h"
 #include "engine/model/parallelism.h"
 #include "engine/model/sampling.h"
 #include "engine/model/shared_experts.h"
@@ -48,6 +49,7 @@ struct ModelShard {
   ExpertTravel expert_travel = ExpertTravel::automatic;
   bool narrow_exchange = true;  // inputs of experts in fp8 with blocks travel in fp8, too
   SharedExperts shared_experts = SharedExperts::after;
+  NarrowOutputs narrow_outputs = NarrowOutputs::none;
   bool joined_attention = false;  // prompts and decodes of a step in one kernel, that for prompts
   bool overlapped_attention = false;  // in two kernels at the same time
   AllReduce all_reduce = AllReduce::custom;

@@ -30,7 +30,8 @@ struct MoeSpec {
   std::int64_t every = 1;
   std::int64_t groups = 1;
   std::int64_t top_groups = 1;
-  double skew = 1;  // trained routers have favourites: runs of three models fit 0.8 to 1.2
+  double skew =
+      1;  // trained routers have favourites: runs of three models over random tokens fit 0.8 to 1.2
   // No published figure is known. With 0.1, the fullest of 32 devices of eight experts has a tenth more than the mean.
   double drift = 0;
 
@@ -57,7 +58,10 @@ struct MoeSpec {
           "groups that the experts of one token may come from: a token visits few nodes then",
           at_least(1));
     visit("skew", self.skew,
-          "exponent of the power law by which tokens choose experts; 0: all alike", non_negative);
+          "exponent of the power law by which tokens choose experts; 0: all alike; 1, the default, "
+          "is "
+          "an assumption: benchmarks of random tokens fit it, real text is nearer to 0.3",
+          non_negative);
     visit("drift", self.drift,
           "deviation of an expert's load from the one that second copies were placed for, over its "
           "mean (parallel.redundant_experts); 0: loads are known when copies are placed, which "
@@ -140,6 +144,7 @@ struct ModelSpec {
   static constexpr std::string_view library = "models";
 
   std::string name = "unnamed";
+  std::string hub;
   std::int64_t layers = 1;
   std::int64_t hidden = 1;
   std::int64_t heads = 1;
@@ -168,6 +173,10 @@ struct ModelSpec {
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("name", self.name, "name of the model", a_label);
+    visit("hub", self.hub,
+          "repository of its weights on the Hugging Face hub, by which engines know it "
+          "(top --launch); no figure depends on it; empty: none",
+          a_label);
     visit("layers", self.layers, "decoder layers", at_least(1));
     visit("hidden", self.hidden, "width of the residual stream", at_least(1));
     visit("heads", self.heads, "query heads", at_least(1));

@@ -31,7 +31,11 @@ struct OpBuilder {
 
   void norm(OpName name, double calls) const;
   void quantize(OpName name, double calls,
-                double width) const;                 // nothing where inputs have 16 bits
+                double width) const;  // nothing where inputs have 16 bits
+  // Whether `giver`, one of the narrow outputs, leaves nothing for quantize to do.
+  bool comes_narrow(NarrowOutputs giver) const {
+    return shard.narrow_outputs >= giver && scaled_as_a_whole(formats.activations, formats.group);
+  }
   void all_reduce(OpName name, double calls) const;  // nothing on one device
 };
 

@@ -11,13 +11,21 @@
 
 namespace engine {
 
+// Who says how many second copies of experts there are, where nobody states a number.
+enum class ExpertCopies : std::uint8_t {
+  by_load,  // whoever places experts by their load, as recipes of engines do
+  fewest,   // nobody: the fewest with which the devices divide the experts
+};
+constexpr std::array<std::string_view, 2> enum_names(ExpertCopies) { return {"by_load", "fewest"}; }
+
 struct Parallelism {
   std::int64_t tp = 1;
   std::int64_t pp = 1;
   std::int64_t dp = 1;
   std::int64_t ep = 1;
   std::int64_t cp = 1;
-  std::int64_t redundant_experts = 0;  // 0: the fewest with which ep divides the experts
+  std::int64_t redundant_experts = 0;  // 0: as expert_copies says
+  ExpertCopies expert_copies = ExpertCopies::by_load;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -27,11 +35,18 @@ struct Parallelism {
     visit("ep", self.ep, "expert parallel: devices that share the routed experts",
           between(1, 1 << 15));
     visit("cp", self.cp, "context parallel: devices that share a sequence", between(1, 1 << 10));
-    visit(
-        "redundant_experts", self.redundant_experts,
-        "second copies of the most popular experts, spread over the ep devices; experts and copies "
-        "together must be a multiple of ep; auto: the fewest for which they are",
-        non_negative_or("auto"));
+    visit("redundant_experts", self.redundant_experts,
+          "second copies of the most popular experts, spread over the ep devices; experts and "
+          "copies together must be a multiple of ep; auto: as expert_copies says (second_copies "
+          "has how many there are)",
+          non_negative_or("auto"));
+    visit("expert_copies", self.expert_copies,
+          "how many second copies there are where redundant_experts is auto; by_load: as engines' "
+          "recipes place them: none on up to 8 devices, beyond that at least an eighth of the "
+          "experts (32 of DeepSeek-V3's 256), and one more on each device where the busiest "
+          "copy would leave its device with a third more than the mean; fewest: those that make "
+          "ep divide the experts, as where no balancer runs",
+          any_value);
   }
 
   // The ranges above keep this far from overflow.

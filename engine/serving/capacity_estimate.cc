@@ -91,8 +91,11 @@ CapacityEstimate capacity_estimate(const PoolSetup& pool, const TypicalWork& wor
   const double seconds = duty == Duty::reads    ? reading
                          : duty == Duty::writes ? std::max(write, 1e-3 * reading)
                                                 : reading + write;
+  const HostSettings& host = context.host;
+  const double messages = work.answers * work.output / double(settings.stream_interval);
+  const bool limits = duty != Duty::reads && !host.front_end_merges;
   const double streaming =
-      duty == Duty::reads ? 0 : work.answers * work.output * context.host.front_end_per_token.value;
+      limits ? messages * host.front_end_per_message.value / double(host.front_end_processes) : 0;
   estimate.requests =
       double(pool.replicas) / std::max(seconds / (stages * pool.turns.share()), streaming);
   return estimate;

@@ -6,6 +6,22 @@
 
 namespace engine {
 
+namespace {
+
+// How tokens get to clients, and when these hear of an answer.
+void stream_to_clients(const PoolSetup& from, PoolConstants& common) {
+  const ServingSettings& settings = from.settings;
+  const HostSettings& host = from.context.host;
+  const bool alone = settings.first_message == FirstMessage::at_once;
+  const double message = host.front_end_per_message.value / double(host.front_end_processes);
+  const double token = message / double(settings.stream_interval);
+  common.front_end = FrontEnd(host.front_end_merges ? LateTokens::join_it : LateTokens::queue_up);
+  common.message_seconds = {.further = token, .first = alone ? message : token};
+  common.first_message_tokens = alone ? 1 : settings.stream_interval;
+}
+
+}  // namespace
+
 PoolConstants ServingSim::constants_of(std::size_t index) {
   const PoolSetup& from = problem_->pools[index];
   const ServingSettings& settings = from.settings;
@@ -34,12 +50,13 @@ PoolConstants ServingSim::constants_of(std::size_t index) {
   common.log = problem_->step_log;
   common.turns = from.turns;
   common.takes_turns = from.turns.any();
-  common.front_end_seconds = from.context.host.front_end_per_token.value;
+  stream_to_clients(from, common);
   common.picks_length = pool.table.picks();
   common.role = from.role;
   common.uneven = pool.table.uneven();
   common.carries = stages().size() > 1;
   common.hands_over = !stage.writes;
+  if (common.carries) common.first_message_tokens = 1;
   common.remakes_first_token = stage.carry.remakes_first_token;
   common.tells_first_token = stage.carry.tells_first_token && !common.remakes_first_token;
   common.first_token_dropped = common.hands_over && stages().back().carry.remakes_first_token;

@@ -56,6 +56,7 @@ Device at_clock(const Device& device, double share, double power_exponent) {
   const Watts at_rest = std::min(device.idle_power, device.busy_power);
   slower.busy_power = at_rest + (device.busy_power - at_rest) * drawn;
   slower.tensor_power = device.tensor_power * drawn;
+  slower.memory_power = device.memory_power * drawn;
   return slower;
 }
 

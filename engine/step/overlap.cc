@@ -77,7 +77,7 @@ void slow_down(double times, Work& work) {
   work.time *= times;
   work.low *= times;
   work.high *= times;
-  work.arithmetic *= times;
+  work.clocked *= times;
   for (Seconds& part : work.saved.by_part) part *= times;
 }
 

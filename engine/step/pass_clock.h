@@ -8,13 +8,13 @@
 
 namespace engine {
 
-// How many times longer the arithmetic of `parts` takes for it, which were timed at the clock that the device is set to
-// (PowerLimit::passes); the device waits for collectives, and `idle` between kernels. `hungrier`: how many times as much as the
-// mean the device draws, but for its memory.
+// How many times slower than the clock that the device is set to it leaves `parts`, which were timed at that clock (PowerLimit::passes);
+// the device waits for collectives, and `idle` between kernels. `hungrier`: how many times as much as the mean the device draws, but for
+// its memory.
 double pass_slowdown(std::initializer_list<const DeviceTime*> parts, Seconds idle,
                      const Device& device, double hungrier = 1);
 
-// Makes of kernels at the clock that the device is set to those at a lower one. Rows say what they draw at it.
+// Makes of kernels at the clock that the device is set to those at a lower one.
 void slow_down(double times, const Device& device, DeviceTime& part);
 void slow_down(double times, const Device& device, KernelRow& row);
 

@@ -105,10 +105,9 @@ void StepTable::add_batch(std::int64_t sequences) {
     batch.fixed.add(beside);
   }
   if (lockstep_) batch.fixed.launches += shared_launches_;
-  const HostLine host = host_line({.launches = batch.fixed.launches + attention_.launches(),
-                                   .layers = double(context_->shard.layers.all()),
-                                   .sequences = sequences},
-                                  mode, context_->host);
+  const HostLine host =
+      host_line({.launches = batch.fixed.launches + attention_.launches(), .sequences = sequences},
+                mode, context_->host);
   batch.added = host.added.value;
   batch.least = host.least.value;
   batch.gap = host.gap.value;

@@ -64,16 +64,30 @@ void hide_floor(Seconds least, const Device& device, KernelRow& row) {
   draw_beside(work.hidden, device, work.energy);
 }
 
-// What a kernel draws, which takes longer where that is more than the board may.
-Joules drawn_by(const PlannedOp& planned, const StepContext& context, KernelTime& time) {
-  const Device& device = context.device;
-  if (!states_power(device) || device.on_chip_scale() == 1) {
-    return sustain(time, planned.op, device);
+// An operation at another clock.
+class PlannedAgain final : public Reclocked {
+ public:
+  PlannedAgain(const PlannedOp& planned, const Calibration* calibration)
+      : planned_(planned), calibration_(calibration) {}
+  KernelTime on(const Device& slower) const override {
+    return kernel_time(planned_.family, planned_.op, slower, calibration_);
   }
-  Device rated = device;
-  rated.clock = device.rated_clock;
-  const KernelTime at_rated = kernel_time(planned.family, planned.op, rated, context.calibration);
-  return sustain(time, planned.op, device, &at_rated);
+
+ private:
+  const PlannedOp& planned_;
+  const Calibration* calibration_;
+};
+
+// One kernel of a pass, which is held to the power limit with the others.
+KernelRow row_of_pass(const KernelTime& time, const Reclocked& again, const PlannedOp& planned,
+                      const Device& device) {
+  const Drawn drawn = drawn_by(time, planned.op, device);
+  KernelRow row = kernel_row(time, drawn.total(), device, planned.calls);
+  if (!states_power(device)) return row;
+  row.work.clocked = clocked_time(time, again, device) * planned.calls;
+  row.work.by_busy = drawn.busy * planned.calls;
+  row.work.by_memory = drawn.memory * planned.calls;
+  return row;
 }
 
 // All calls of an op, on its own.
@@ -88,15 +102,14 @@ KernelRow op_row(const PlannedOp& planned, const StepContext& context) {
                           planned.calls);
   }
   KernelTime time = kernel_time(planned.family, planned.op, device, context.calibration);
+  const PlannedAgain again(planned, context.calibration);
+  KernelRow row;
   if (context.power_limit == PowerLimit::passes) {
-    const FullClock full = at_full_clock(time, planned.op, device);
-    KernelRow row = kernel_row(time, full.energy, device, planned.calls);
-    row.work.arithmetic = full.arithmetic * planned.calls;
-    if (planned.hides_floor) hide_floor(time.least, device, row);
-    return row;
+    row = row_of_pass(time, again, planned, device);
+  } else {
+    const Joules energy = sustain(time, again, planned.op, device).energy;
+    row = kernel_row(time, energy, device, planned.calls);
   }
-  const Joules energy = drawn_by(planned, context, time);
-  KernelRow row = kernel_row(time, energy, device, planned.calls);
   if (planned.hides_floor) hide_floor(time.least, device, row);
   return row;
 }
@@ -271,8 +284,8 @@ StepTime step_time(const BatchShape& batch, const StepContext& context, Phase ph
   const LaunchMode mode = step_ops(batch, context, ops);
   const std::int64_t sequences = batch.prefill_sequences + batch.decode_sequences;
   const double kv_tokens = batch.prefill_kv_tokens + batch.decode_kv_tokens;
-  const StepWork work{
-      .layers = double(context.shard.layers.all()), .sequences = sequences, .kv_tokens = kv_tokens};
+  const double layers = batch.prefill_tokens > 0 ? double(context.shard.layers.all()) : 0;
+  const StepWork work{.layers = layers, .sequences = sequences, .kv_tokens = kv_tokens};
   return ops_time(ops, work, mode, context, phase, rows);
 }
 
@@ -298,7 +311,6 @@ StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& r
   const double steps = double(run.steps) * run.times;
   const DeviceTime fixed = device_time(ops, step, Phase::decode, &one_step);
   const Seconds fixed_time = fixed.total();
-  const double layers = double(step.shard.layers.all());
   for (const KernelRow& row : one_step) rows.add(row, steps);
 
   // Attention of the steps that stand for all, step after step.
@@ -318,7 +330,6 @@ StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& r
     attention_ops(step.shard, growing, ops);
     Seconds time = fixed_time;
     StepWork work{.launches = fixed.launches(),
-                  .layers = layers,
                   .sequences = run.sequences,
                   .kv_tokens = growing.decode_kv_tokens};
     each_row(ops, step, Phase::decode, nullptr, [&](const KernelRow& row) {
@@ -346,8 +357,7 @@ StepTime decode_time(const DecodeRun& run, const StepContext& step, Breakdown& r
     sum.device.add(row);
     rows.add(row);
   }
-  const StepWork mean{
-      .layers = layers, .sequences = run.sequences, .kv_tokens = kv_tokens / double(run.steps)};
+  const StepWork mean{.sequences = run.sequences, .kv_tokens = kv_tokens / double(run.steps)};
   sum.saved = mean_step_savings(sum.device, steps, mean, mode, step.host);
   one_step.clear();
   add_host_rows(sum.host, {.launches = sum.device.launches(), .steps = steps},

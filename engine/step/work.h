@@ -30,9 +30,11 @@ struct Work {
   Bytes bytes;
   Bytes from_memory;  // of `bytes` on a device, what its cache does not hold
   Joules energy;      // 0: the device does not say what it draws
-  Seconds
-      arithmetic;  // of `time`, in which matrix units work: longer at a lower clock; known where PowerLimit says passes
-  Savings saved;   // of the exposed time, if one part were free; none where the host takes the time
+  // What a lower clock changes, known where PowerLimit says passes: of `time` the part in proportion to 1 / clock, and of `energy` what
+  // goes to busy multiprocessors and to memory (engine/kernels/power.h).
+  Seconds clocked;
+  Joules by_busy, by_memory;
+  Savings saved;  // of the exposed time, if one part were free; none where the host takes the time
 
   // What it adds to the time of a step.
   Seconds exposed() const { return time - hidden; }

@@ -99,6 +99,7 @@ bool takes_a_fabric(const Scenario& scenario) {
 std::optional<Refusal> handover_problem(const Deployment& from, const Deployment& to) {
   ModelSpec renamed = from.model;
   renamed.name = to.model.name;
+  renamed.hub = to.model.hub;
   if (!(renamed == to.model)) {
     return Refusal{ReasonClass::unsupported,
                    "prefill.model differs from model: the KV cache of one is of no use to the "

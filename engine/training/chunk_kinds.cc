@@ -41,6 +41,7 @@ ChunkKinds::ChunkKinds(const StagePools& pools, const TrainSettings& train, Trai
   std::vector<LayerChunk> cut;
   const std::int64_t stages = pools.stages();
   const ChunkPlaces places{schedule_, stages, stages * chunks_per_stage_};
+  pools.main.charge(double(places.chunks) * double(sizeof(LayerChunk)) / 4);
   cut_into_chunks(*pools.main.shard.model, train,
                   {.all = places.chunks, .stages = stages, .tail = pools.tail_stages()}, cut);
   kind_of_.reserve(cut.size());

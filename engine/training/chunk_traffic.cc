@@ -27,7 +27,7 @@ void ChunkKinds::add_traffic(const ChunkKind& kind, ChunkPasses& passes) const {
   const StepContext& context = *kind.on;
   const double scatters = scatters_per_pass(train_, pools_.stages());
   if (scatters == 0) return;
-  const double layers = layers_in_turn(kind);
+  const double layers = layers_in_turn(kind) * calls_of_a_layer(train_);
   const TrafficPath path{train_.overlap, train_.collective_multiprocessors, context.device};
   const auto told = [&](Seconds takes, Seconds exposed) {
     passes.waiting += exposed * scatters;

@@ -44,7 +44,7 @@ void add(OpName name, Pattern pattern, const Load& load, const Sharers& sharers,
 // Weights of a bucket of gradients, at least (Megatron's distributed data parallelism).
 constexpr double kBucketWeights = 40e6;
 
-// ZeRO 3 gathers and scatters layer by layer, and each end by itself or both together. Else gradients and updated weights travel in buckets of a
+// ZeRO 3 gathers and scatters layer by layer or matrix by matrix, and each end by itself or both together. Else gradients and updated weights travel in buckets of a
 // layer, or of several small ones; and all at once where nothing goes on beside them.
 double calls_for(double weights, double units, const TrainSettings& train) {
   if (train.zero == 3) return std::max(1.0, units);
@@ -53,7 +53,7 @@ double calls_for(double weights, double units, const TrainSettings& train) {
 double dense_units(const ChunkWeights& weights, const TrainSettings& train) {
   const double ends = (weights.embedding > 0 ? 1 : 0) + (weights.output > 0 ? 1 : 0);
   const bool together = train.zero == 3 && train.root_unit;
-  return weights.layers + (together ? std::min(ends, 1.0) : ends);
+  return weights.layers * calls_of_a_layer(train) + (together ? std::min(ends, 1.0) : ends);
 }
 
 // What one stage sends to the next for a micro-batch.
@@ -70,6 +70,11 @@ Collective stage_transfer(const ModelShard& shard, const TrainSettings& train) {
 }
 
 }  // namespace
+
+// Attention has two matrices (what makes queries, keys and values, and its output), an MLP two.
+double calls_of_a_layer(const TrainSettings& train) {
+  return train.zero == 3 && train.gathered_unit == GatheredUnit::matrix ? 4 : 1;
+}
 
 void replica_ops(const Parallelism& parallel, const ChunkStates& states, const TrainSettings& train,
                  ReplicaOps& ops) {
@@ -90,7 +95,9 @@ void replica_ops(const Parallelism& parallel, const ChunkStates& states, const T
   };
   const ChunkWeights& trained = states.trained;
   sum_up(trained.dense, dense_units(trained, train), dense);
-  sum_up(trained.experts, trained.mixtures, experts);
+  const double expert_calls = calls_of_a_layer(train) / 2;  // without attention's two
+  const auto expert_units = [&](double mixtures) { return mixtures * std::max(1.0, expert_calls); };
+  sum_up(trained.experts, expert_units(trained.mixtures), experts);
   if (train.zero == 0) return;
   // Weights that are kept whole come back updated; those that are shared out come for every pass.
   const bool all = train.zero == 3;
@@ -100,7 +107,8 @@ void replica_ops(const Parallelism& parallel, const ChunkStates& states, const T
       {sent.dense, calls_for(come.dense, dense_units(come, train), train)}, dense.inside,
       ops.gather);
   add(OpName::weight_gather, Pattern::all_gather,
-      {sent.experts, calls_for(come.experts, come.mixtures, train)}, experts.inside, ops.gather);
+      {sent.experts, calls_for(come.experts, expert_units(come.mixtures), train)}, experts.inside,
+      ops.gather);
 }
 
 Seconds exposed_traffic(Seconds work, Seconds traffic, double layers, const TrafficPath& path) {

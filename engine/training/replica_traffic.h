@@ -9,6 +9,9 @@
 
 namespace engine {
 
+// In how many calls replicas that share weights out gather a dense layer.
+double calls_of_a_layer(const TrainSettings& train);
+
 struct ReplicaOps {
   OpList scatter;  // gradients are summed: all at once, or scattered to the replicas that keep them
   OpList across;   // of what each group scattered pass by pass, the sum of all groups: once a step

@@ -15,10 +15,30 @@ struct UnitBytes {
   double largest() const { return std::max({layer, output, embedding}); }
 };
 
+// The part of a layer's weights that its widest matrix is, where matrices are units by themselves.
+struct UnitShares {
+  bool apart = false;
+  double dense = 1, experts = 1;
+};
+UnitShares unit_shares(const ChunkPlace& place, const ChunkWeights& weights,
+                       const TrainSettings& train) {
+  if (train.gathered_unit == GatheredUnit::layer) return {};
+  const WidestMatrix widest = widest_matrix(place.shard, train);
+  const ChunkWeights layer = weights.layer();
+  const auto share = [](double matrix, double all) {
+    return all > 0 ? std::min(1.0, matrix / all) : 0;
+  };
+  return {true, share(widest.dense, layer.dense), share(widest.experts, layer.experts)};
+}
+
 // Units of weights of which `each` counts, in bytes of `each` weight.
 template <class Count>
-UnitBytes units_of(const ChunkWeights& weights, double each, Count&& count) {
-  return {.layer = each * count(weights.layer()),
+UnitBytes units_of(const ChunkWeights& weights, double each, const UnitShares& shares,
+                   Count&& count) {
+  const ChunkWeights layer = weights.layer();
+  const double matrix = std::max(count({.dense = shares.dense * layer.dense}),
+                                 count({.experts = shares.experts * layer.experts}));
+  return {.layer = each * (shares.apart ? matrix : count(layer)),
           .output = each * count({.dense = weights.output}),
           .embedding = each * count({.dense = weights.embedding})};
 }
@@ -29,13 +49,15 @@ double of_others(const ChunkWeights& weights, const StateSharing& replicas) {
 }
 
 Gathered gathered_memory(const ChunkWeights& read, const ChunkStates& states,
-                         const StateSharing& replicas, const TrainSettings& train) {
+                         const ChunkPlace& place, const TrainSettings& train) {
+  const StateSharing replicas = sharers_of(place.shard.parallel, train);
+  const UnitShares shares = unit_shares(place, states.all, train);
   const auto shared = [&](const ChunkWeights& weights) { return of_others(weights, replicas); };
   const UnitBytes gradients =
-      units_of(states.trained, state_bytes(train, states.wide).gradients, shared);
+      units_of(states.trained, state_bytes(train, states.wide).gradients, shares, shared);
   const Gathered made{0, gradients.layer, gradients.output, gradients.embedding};
   if (train.zero == 2) return made;
-  const UnitBytes weights = units_of(read, 1, shared);
+  const UnitBytes weights = units_of(read, 1, shares, shared);
   const double ahead =
       train.reshard ? weights.layer * std::min(double(train.prefetch), std::max(1.0, read.layers))
                     : 0;
@@ -93,14 +115,13 @@ StateMemory state_memory(const ChunkStates& states, const ChunkPlace& place,
         memory.optimizer + Bytes{bytes.gradients * shared(states.trained, train.zero > 0)};
     memory.optimizer = Bytes{0};
   }
-  if (gradients_leave(place, train)) {
-    const auto of_device = [&](const ChunkWeights& unit) { return shared(unit, train.zero >= 2); };
-    const Bytes one_unit{units_of(states.trained, bytes.gradients, of_device).largest()};
-    memory.gradients = std::min(memory.gradients, one_unit);
-  }
+  const auto of_device = [&](const ChunkWeights& unit) { return shared(unit, train.zero >= 2); };
+  memory.unit = Bytes{units_of(states.trained, bytes.gradients, {}, of_device).largest()};
+  memory.embedding = Bytes{bytes.gradients * of_device({.dense = states.trained.embedding})};
+  if (gradients_leave(place, train)) memory.gradients = std::min(memory.gradients, memory.unit);
   const double scatters = scatters_per_pass(train, place.stages);
   if (scatters == 1) {
-    memory.gathered = gathered_memory(sent_bytes(states, train), states, replicas, train);
+    memory.gathered = gathered_memory(sent_bytes(states, train), states, place, train);
   } else if (scatters > 0) {
     memory.row = Bytes{bytes.gradients * of_others(states.trained, replicas)};
   }
@@ -128,6 +149,9 @@ void StageMemory::add(const StateMemory& states, const KeptActivations& activati
   kept_ += Bytes{states.gathered.kept};
   other_row_ = std::max(other_row_, std::min(row_, states.row));
   row_ = std::max(row_, states.row);
+  unit_ = std::max(unit_, states.unit);
+  embedding_ += states.embedding;
+  layer_ = std::max(layer_, Bytes{activations.at_work});
   // The output is at work beside its logits, which are gone when the first layer is computed again; the embedding when nothing of
   // its pass is left.
   const Gathered& gathered = states.gathered;
@@ -143,11 +167,26 @@ void StageMemory::add(const StateMemory& states, const KeptActivations& activati
   new_gradient_ = std::max(new_gradient_, Bytes{std::max(0.0, layer - activations.logits) - again});
 }
 
-TrainMemory StageMemory::sum(const TrainSettings& train) const {
+// What gradients take that are not there when a backward pass begins. Activations and logits leave as it goes on, and a step has its most at
+// one of four moments: before the first gradient; when logits have given theirs to the output; when the first layer is at work once more, and
+// all but the embedding's are there; when the last gradient is made.
+Bytes StageMemory::beyond_activations(const TrainSettings& train, const TrainMemory& all) const {
+  const Bytes at_start = all.logits + all.at_work;
+  const Bytes output = std::max(Bytes{0}, std::min(unit_, all.gradients) - at_start);
+  if (train.gradient_buffers == GradientBuffers::freed) return output;
+  const Bytes at_the_end = std::max(all.gradients, all.gradients - embedding_ + layer_);
+  return std::max(output, at_the_end - all.activations - at_start);
+}
+
+TrainMemory StageMemory::sum(const TrainSettings& train, double passes) const {
   TrainMemory all = sum_;
   all.gathered += kept_;
+  // Sums over several micro-batches are there from the second one on; what is made anew is added to nothing.
+  const bool anew = train.gradient_buffers != GradientBuffers::kept && passes <= 1;
+  if (anew) all.gradients = beyond_activations(train, all);
   // Gradients of one chunk travel while those of the next are summed up.
-  all.gradients += row_ + (train.overlap ? other_row_ : Bytes{0}) + new_gradient_;
+  all.gradients +=
+      row_ + (train.overlap ? other_row_ : Bytes{0}) + (anew ? Bytes{0} : new_gradient_);
   return all;
 }
 

@@ -40,7 +40,9 @@ struct Gathered {
 struct StateMemory {
   Bytes weights, gradients, optimizer, host;
   Bytes reference, host_reference;
-  Bytes row;  // whole gradients, while a row of micro-batches passes the chunk (ZeRO 2)
+  Bytes row;        // whole gradients, while a row of micro-batches passes the chunk (ZeRO 2)
+  Bytes unit;       // gradients of the largest layer, or of the embedding or the output
+  Bytes embedding;  // gradients of the embedding, which are made last
   Gathered gathered;
 };
 StateMemory state_memory(const ChunkStates& states, const ChunkPlace& place,
@@ -50,13 +52,18 @@ StateMemory state_memory(const ChunkStates& states, const ChunkPlace& place,
 class StageMemory {
  public:
   void add(const StateMemory& states, const KeptActivations& activations, double passes);
-  TrainMemory sum(const TrainSettings& train) const;
+  // `passes`: of each chunk in a step.
+  TrainMemory sum(const TrainSettings& train, double passes) const;
 
  private:
+  Bytes beyond_activations(const TrainSettings& train, const TrainMemory& all) const;
+
   TrainMemory sum_;
-  Bytes kept_;             // of what is gathered
-  Bytes row_, other_row_;  // whole gradients of the chunk that has most, and of the next one
-  Bytes new_gradient_;     // on its way to its sum
+  Bytes unit_, embedding_;  // of the gradients
+  Bytes layer_;             // of layers that are computed again: what they take at work
+  Bytes kept_;              // of what is gathered
+  Bytes row_, other_row_;   // whole gradients of the chunk that has most, and of the next one
+  Bytes new_gradient_;      // on its way to its sum
 };
 
 }  // namespace engine

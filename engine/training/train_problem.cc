@@ -139,11 +139,30 @@ Problem recompute_problem(const ModelSpec& model, const TrainSettings& train) {
                    fmt::format("train.recompute {}: this model has no experts (model.moe)",
                                name_of(train.recompute))};
   }
-  if (train.recompute != Recompute::full || train.recompute_layers <= model.layers) {
-    return std::nullopt;
+  const auto exceeds = [&](const char* field, std::int64_t layers) {
+    return refused(fmt::format("{} {} exceed model.layers {}", field, layers, model.layers));
+  };
+  if (train.offload_activations && train.offload_layers > model.layers) {
+    return exceeds("train.offload_layers", train.offload_layers);
   }
-  return refused(fmt::format("train.recompute_layers {} exceed model.layers {}",
-                             train.recompute_layers, model.layers));
+  if (train.recompute != Recompute::full) return std::nullopt;
+  if (train.recompute_layers > model.layers) {
+    return exceeds("train.recompute_layers", train.recompute_layers);
+  }
+  if (train.recompute_first > model.layers) {
+    return exceeds("train.recompute_first", train.recompute_first);
+  }
+  return std::nullopt;
+}
+
+// Weights that a backward pass updates cannot wait for the gradients of other micro-batches, nor for the sum over replicas.
+Problem buffers_problem(const Parallelism& parallel, const TrainSettings& train) {
+  const std::int64_t passes = train.global_batch / (train.micro_batch * parallel.dp);
+  if (train.gradient_buffers != GradientBuffers::freed || passes == 1) return std::nullopt;
+  return refused(
+      fmt::format("train.gradient_buffers freed updates each weight within the one backward pass "
+                  "of a step; train.global_batch asks for {} micro-batches (remade adds them up)",
+                  passes));
 }
 
 Problem group_problem(const Parallelism& parallel, const TrainSettings& train) {
@@ -256,6 +275,7 @@ std::optional<Refusal> train_problem(const ModelSpec& model, const Parallelism& 
   if (auto problem = method_problem(model, train)) return problem;
   if (auto problem = recompute_problem(model, train)) return problem;
   if (auto problem = group_problem(parallel, train)) return problem;
+  if (auto problem = buffers_problem(parallel, train)) return problem;
   if (auto problem = state_problem(train)) return problem;
   if (auto problem = adapter_problem(model, train)) return problem;
   if (auto problem = trained_experts_problem(model, parallel)) return problem;

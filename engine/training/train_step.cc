@@ -297,9 +297,9 @@ class TrainStep {
       each_chunk(stage, [&](std::int64_t c) {
         memory.add(chunks_[c].memory, chunks_[c].activations, passes_held(pipeline, stage, c));
       });
-      TrainMemory sum = memory.sum(train_);
+      TrainMemory sum = memory.sum(train_, pipeline_.passes_of_a_chunk());
       sum.reserved = train_.reserved_memory;
-      const Bytes capacity = pools_.of(stage).device.memory_capacity;
+      const Bytes capacity = pools_.of(stage).device.memory_capacity * train_.memory_utilization;
       const Bytes free = capacity - sum.total();
       if (stage > 0 && free >= least_free) continue;
       least_free = free;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -47,17 +48,53 @@ std::optional<std::vector<RateStep>> parse_timetable(std::string_view text, std:
   return steps;
 }
 
-std::optional<std::vector<RateStep>> parse_rate_curve(std::string_view text, std::string& reason) {
+double RateCurve::whole() const {
+  if (ends()) return end;
+  if (steps.size() < 2) return 0;
+  return last_step() + (last_step() - steps[steps.size() - 2].time);
+}
+
+double RateCurve::expected() const {
+  double requests = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const double until = i + 1 < steps.size() ? steps[i + 1].time : whole();
+    requests += std::max(0.0, until - steps[i].time) * steps[i].rate;
+  }
+  return requests;
+}
+
+std::optional<RateCurve> parse_rate_curve(std::string_view text, std::string& reason) {
+  RateCurve curve;
+  const std::size_t comma = text.rfind(',');
+  const std::string_view last = trimmed(comma == text.npos ? text : text.substr(comma + 1));
+  const std::size_t colon = last.find(':');
+  if (colon != last.npos && trimmed(last.substr(colon + 1)) == "end") {
+    if (!read_number(last.substr(0, colon), curve.end)) {
+      reason = fmt::format("load.curve: '{}' is not a pair 'second:end'", last);
+      return std::nullopt;
+    }
+    text = comma == text.npos ? std::string_view{} : text.substr(0, comma);
+  }
   auto steps = parse_timetable(text, "load.curve", "req/s", reason);
-  if (steps && steps->empty()) {
-    reason = "load.curve is empty; as in '0:2, 28800:10' (second:req/s)";
+  if (!steps) return std::nullopt;
+  if (steps->empty()) {
+    reason = "load.curve is empty; as in '0:2, 28800:10, 86400:end' (second:req/s)";
     return std::nullopt;
   }
-  if (steps && steps->back().rate <= 0) {
-    reason = "load.curve: the last rate must be above 0";
+  curve.steps = std::move(*steps);
+  if (curve.end <= curve.last_step()) {
+    reason = fmt::format("load.curve: times must rise from 0; '{}' does not", last);
     return std::nullopt;
   }
-  return steps;
+  if (!curve.ends() && curve.steps.back().rate <= 0) {
+    reason = "load.curve: the last rate must be above 0, unless the curve ends, as in '86400:end'";
+    return std::nullopt;
+  }
+  if (curve.ends() && curve.expected() <= 0) {
+    reason = "load.curve brings no request before it ends: a rate must be above 0";
+    return std::nullopt;
+  }
+  return curve;
 }
 
 double gamma_gap(double shape, std::uint64_t seed, std::uint64_t n) {
@@ -84,7 +121,7 @@ ArrivalClock::ArrivalClock(const Load& load, double rate, std::uint64_t seed)
     : kind_(load.arrivals), mean_gap_(1 / rate), shape_(1 / (load.cv * load.cv)), seed_(seed) {
   if (kind_ == ArrivalKind::curve) {
     std::string reason;
-    if (auto steps = parse_rate_curve(load.curve, reason)) curve_ = std::move(*steps);
+    if (auto curve = parse_rate_curve(load.curve, reason)) curve_ = std::move(*curve);
   }
 }
 
@@ -110,12 +147,14 @@ double ArrivalClock::next() {
   if (kind_ != ArrivalKind::curve) return (units_ += units) * mean_gap_;
   // Expected arrivals pass at the curve's rate: walk it until the gap is used up.
   while (true) {
-    const double rate = curve_[step_].rate;
-    const bool last = step_ + 1 == curve_.size();
-    const double room = last ? 0 : (curve_[step_ + 1].time - time_) * rate;
-    if (last || units < room) return time_ += units / rate;
+    const double rate = curve_.steps[step_].rate;
+    const bool last = step_ + 1 == curve_.steps.size();
+    const double until = last ? curve_.end : curve_.steps[step_ + 1].time;
+    const double room = until < kNever ? (until - time_) * rate : kNever;
+    if (units < room) return time_ += units / rate;
+    if (last) return kNever;
     units -= room;
-    time_ = curve_[++step_].time;
+    time_ = curve_.steps[++step_].time;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/moment.h"
 #include "engine/workload/load.h"
 
 namespace engine {
@@ -22,8 +23,21 @@ struct RateStep {
 std::optional<std::vector<RateStep>> parse_timetable(std::string_view text, std::string_view field,
                                                      std::string_view unit, std::string& reason);
 
-// The same of rates, the last of which is not zero (the load would never end).
-std::optional<std::vector<RateStep>> parse_rate_curve(std::string_view text, std::string& reason);
+// A load whose rate changes.
+struct RateCurve {
+  std::vector<RateStep> steps;
+  double end = kNever;  // no request comes from then on; kNever: the last rate holds for ever
+
+  bool ends() const { return end < kNever; }
+  double last_step() const { return steps.back().time; }
+  // When all of it has been seen: its end, or when its last rate has held as long as the one before it. A single rate
+  // without an end is never over: 0.
+  double whole() const;
+  // Requests (or sessions) that come until then, on average.
+  double expected() const;
+};
+// The same of rates, as in '0:2, 28800:10, 86400:end'. Without an end the last rate is not zero (the load would never be over).
+std::optional<RateCurve> parse_rate_curve(std::string_view text, std::string& reason);
 
 // Gaps of an open load, one after another.
 class ArrivalClock {
@@ -31,9 +45,11 @@ class ArrivalClock {
   // `rate` is in requests a second. The load's curve must be legal if its arrivals follow one.
   ArrivalClock(const Load& load, double rate, std::uint64_t seed);
 
-  // Time of the next arrival, in seconds; never falls.
+  // Time of the next arrival, in seconds; never falls. kNever: the curve has ended.
   double next();
 
+  // Its curve says when no more requests come, so that nobody has to count them.
+  bool ends() const { return kind_ == ArrivalKind::curve && curve_.ends(); }
   // Loads whose arrivals at one rate are those at another, stretched: times in mean gaps.
   bool stretches() const { return kind_ == ArrivalKind::poisson || kind_ == ArrivalKind::gamma; }
   double mean_gap() const { return mean_gap_; }
@@ -54,7 +70,7 @@ class ArrivalClock {
   std::uint64_t count_ = 0;
   double units_ = 0;  // mean gaps so far
   double time_ = 0;   // seconds so far, along a curve
-  std::vector<RateStep> curve_;
+  RateCurve curve_;
   std::size_t step_ = 0;  // of the curve
 };
 

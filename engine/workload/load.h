@@ -138,7 +138,10 @@ struct Load {
     visit("cv", self.cv, "gamma: standard deviation of the gaps over their mean; 1 is Poisson",
           between(1e-3, 1e3));
     visit("curve", self.curve,
-          "curve: 'second:req/s' pairs such as '0:2, 60:10, 120:2'; each rate holds until the next",
+          "curve: 'second:req/s' pairs such as '0:2, 60:10, 120:end'; each rate holds until the "
+          "next; "
+          "from 'second:end' on nobody comes, and the run lasts that long; without an end "
+          "load.requests says how long the last rate holds",
           any_value);
     visit(
         "throughput_fraction", self.throughput_fraction,
@@ -156,8 +159,9 @@ struct Load {
     visit(
         "requests", self.requests,
         "requests in all; auto: 1,000, 2,000 and so on to 64,000, until the throughput is known to "
-        "2% and every limit of slo as well, or clearly met or missed; of a trace all; of a curve, "
-        "or with serving.scaling.policy: scheduled, what comes until its last number has held as "
+        "2%, every limit of slo as well, or clearly met or missed, and what caches have no longer "
+        "changes; of a trace all; of a curve what comes until its end; of one without an end, or "
+        "with serving.scaling.policy: scheduled, what comes until its last number has held as "
         "long as the one before it, 1,000 at least",
         non_negative_or("auto"));
     visit("lengths", self.lengths, "tokens of prompts and outputs", any_value);

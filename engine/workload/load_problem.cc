@@ -12,19 +12,26 @@ namespace {
 constexpr std::int64_t kDefaultRequests = 1000;
 constexpr double kMostOfACurve = 1e9;
 
-// Requests that a curve brings until its last rate has held as long as the one before it.
+// Requests that a curve brings until it ends, or until its last rate has held as long as the one before it.
 std::int64_t requests_of_curve(const Load& load) {
   std::string reason;
-  const auto steps = parse_rate_curve(load.curve, reason);
-  if (!steps || steps->size() < 2) return kDefaultRequests;
-  double requests = 0, held = 0;
-  for (std::size_t i = 0; i + 1 < steps->size(); ++i) {
-    held = (*steps)[i + 1].time - (*steps)[i].time;
-    requests += held * (*steps)[i].rate;
-  }
-  requests += held * steps->back().rate;
-  requests *= double(load.calls_of_session());
-  return std::int64_t(std::clamp(requests, double(kDefaultRequests), kMostOfACurve));
+  const auto curve = parse_rate_curve(load.curve, reason);
+  if (!curve) return kDefaultRequests;
+  const double requests = curve->expected() * double(load.calls_of_session());
+  const double least = curve->ends() ? 1.0 : double(kDefaultRequests);
+  return std::int64_t(std::clamp(requests, least, kMostOfACurve));
+}
+
+// A run follows a curve to its end, so a number of requests says nothing, or that less than all of it is meant.
+std::optional<std::string> curve_problem(const Load& load) {
+  std::string reason;
+  const auto curve = parse_rate_curve(load.curve, reason);
+  if (!curve) return reason;
+  if (!curve->ends() || load.requests == 0) return std::nullopt;
+  return fmt::format(
+      "load.requests: {} is stated, and load.curve ends by itself, after {:g} s and about {:.0f} "
+      "requests: state load.requests: auto, or leave the end out of the curve",
+      load.requests, curve->end, curve->expected() * double(load.calls_of_session()));
 }
 
 std::optional<std::string> class_problem(const Load& load) {
@@ -79,11 +86,7 @@ std::optional<std::string> load_problem(const Load& load, const Trace* trace) {
   if (load.samples > 1 && load.turns > 1) {
     return "load.samples > 1 cannot be combined with load.turns > 1: which answer goes on?";
   }
-  if (load.arrivals == ArrivalKind::curve) {
-    std::string reason;
-    if (!parse_rate_curve(load.curve, reason)) return reason;
-  }
-  return std::nullopt;
+  return load.arrivals == ArrivalKind::curve ? curve_problem(load) : std::nullopt;
 }
 
 }  // namespace engine

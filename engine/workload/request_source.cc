@@ -26,8 +26,8 @@ RequestSource::RequestSource(const Load& load, const Trace* trace, RequestMemory
       options_(options),
       lengths_(load.lengths, options.seed, trace),
       clock_(load, options.level.rate, options.seed),
-      total_(options.endless ? std::numeric_limits<std::int64_t>::max() / 2
-                             : total_requests(load, trace)),
+      total_(options.endless || clock_.ends() ? std::numeric_limits<std::int64_t>::max() / 2
+                                              : total_requests(load, trace)),
       open_time_(kNever),
       next_time_(kNever) {
   memory_.prepare(load, options.seed);

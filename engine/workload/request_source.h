@@ -21,7 +21,7 @@ namespace engine {
 // Why the load cannot be made, or nothing.
 std::optional<std::string> load_problem(const Load& load, const Trace* trace);
 
-// Requests in all; where the load leaves that open, those of the whole trace, or 1,000.
+// Requests in all; where the load leaves that open, those of the whole trace or (about) of the whole curve, or 1,000.
 std::int64_t total_requests(const Load& load, const Trace* trace);
 
 // What a load's relative settings come to at this point.

@@ -32,7 +32,7 @@ struct InputLimits {
           "put in place");
     visit("table_bytes", self.table_bytes, "bytes of a trace or table of kernels, unpacked");
     visit("expansion", self.expansion,
-          "bytes unpacked from one byte of a gzipped file that holds more than 256 MiB");
+          "bytes unpacked from one byte of a gzipped file that holds more than 64 MiB");
     visit("nodes", self.nodes,
           "values, lists and maps of a YAML file once its aliases are put in place");
     visit("depth", self.depth, "lists and maps inside one another");
@@ -49,8 +49,9 @@ struct InputLimits {
   }
 };
 
-// A gzipped file may hold this much however small it is: text that repeats itself packs well.
-inline constexpr std::int64_t kAlwaysUnpacked = 256 << 20;
+// A gzipped file may hold this much however small it is: text that repeats itself packs well. What is made of a text takes up to ten
+// times its bytes.
+inline constexpr std::int64_t kAlwaysUnpacked = 64 << 20;
 
 // The name of the environment variable that sets other limits.
 inline constexpr const char* kLimitsVariable = "LLMSWEEP_LIMITS";

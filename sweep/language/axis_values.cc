@@ -21,8 +21,8 @@ using engine::Leaf;
 using engine::LeafKind;
 using engine::LeafValue;
 
-const std::vector<std::string> kFormKeys{"values",        "linear", "geometric",
-                                         "powers_of_two", "count",  "when"};
+const std::vector<std::string> kFormKeys{"values", "linear", "geometric", "powers_of_two",
+                                         "count",  "when",   "yields"};
 
 bool is_numeric(const Leaf& leaf) {
   return leaf.kind == LeafKind::quantity || leaf.kind == LeafKind::number ||
@@ -107,6 +107,12 @@ class FormReader {
         wrong(entry.key, said_ + ": unknown key '" + key + "'", form_hint(key));
       } else if (key == "when") {
         form_.when = &entry.value;
+      } else if (key == "yields") {
+        form_.yields = entry.value.text == "true";
+        if (!form_.yields) {
+          wrong(entry.value, said_ + ": 'yields' is '" + entry.value.text + "'",
+                "write 'yields: true', or leave it out");
+        }
       } else if (key != "count") {
         if (shape != nullptr) {
           wrong(entry.key, said_ + ": '" + key + "' beside another range", "keep one of them");

@@ -20,6 +20,7 @@ struct AxisForm {
   std::vector<const Node*> whens;    // one a setting; nullptr: none
   std::optional<Interval> interval;  // `of` only: a stretch to draw from
   const Node* when = nullptr;
+  bool yields = false;  // to whatever else the sweep says of the path
 
   void add(std::string label, const std::vector<Edit>& made, const Node* only_when = nullptr);
 };

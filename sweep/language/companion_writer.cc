@@ -100,17 +100,44 @@ Node& axis_values(Node& axis) {
   return axis;
 }
 
+// The same values, for points of which the sweep itself says nothing else.
+Node yielding_values(Node values) {
+  const engine::Location where = values.where;
+  return map_of({{scalar("values", where), std::move(values)},
+                 {scalar("yields", where), scalar("true", where)}},
+                where);
+}
+
+void add_axes(Node& sweep, Entries more) {
+  if (more.empty()) return;
+  const auto named = [](const NodeEntry& entry) { return entry.key.text == "axes"; };
+  auto axes = std::ranges::find_if(sweep.entries, named);
+  if (axes == sweep.entries.end()) {
+    Node list = map_of({}, sweep.where);
+    list.kind = Node::Kind::sequence;
+    sweep.entries.push_back({scalar("axes", sweep.where), std::move(list)});
+    axes = sweep.entries.end() - 1;
+  }
+  axes->value.kind = Node::Kind::sequence;
+  for (NodeEntry& entry : more) {
+    const engine::Location where = entry.key.where;
+    axes->value.items.push_back(map_of({std::move(entry)}, where));
+  }
+}
+
 bool all_whole(const Entries& companions) {
-  return std::ranges::all_of(companions, [](const NodeEntry& companion) {
-    return std::ranges::all_of(companion.value.items, whole);
+  return !companions.empty() && std::ranges::all_of(companions, [](const NodeEntry& companion) {
+    return std::ranges::all_of(axis_values(companion.value).items, whole);
   });
 }
 
 }  // namespace
 
-void CompanionWriter::sweep(Node& node, Entries around) const {
+void CompanionWriter::sweep(Node& node, Around around) const {
+  Entries yielding;
   for (NodeEntry& entry : node.entries) {
-    if (entry.key.text == "base") base(entry.value, around);
+    if (entry.key.text != "base") continue;
+    for (NodeEntry& companion : base(entry.value, around)) yielding.push_back(std::move(companion));
   }
   bool whole_ones = false;
   for (NodeEntry& entry : node.entries) {
@@ -121,9 +148,10 @@ void CompanionWriter::sweep(Node& node, Entries around) const {
     if (!whole_ones || entry.key.text != "base") continue;
     companion_.around({}, {}, entry.value, [this](std::string_view name) { return path(name); });
   }
+  add_axes(node, std::move(yielding));
 }
 
-void CompanionWriter::batch(std::vector<BatchField>& fields, const Entries& around) const {
+void CompanionWriter::batch(std::vector<BatchField>& fields, const Around& around) const {
   const std::size_t said = fields.size();
   for (std::size_t i = 0; i < said; ++i) {
     auto& [key, values] = fields[i].path_and_values;
@@ -138,11 +166,12 @@ void CompanionWriter::batch(std::vector<BatchField>& fields, const Entries& arou
   }
 }
 
-Entries CompanionWriter::around_in(const Node& sweep, Entries around) const {
+Entries CompanionWriter::around_in(const Node& sweep, Entries said) const {
+  Around around{std::move(said), {}};
   for (NodeEntry entry : sweep.entries) {
     if (entry.key.text == "base") base(entry.value, around);
   }
-  return around;
+  return std::move(around.said);
 }
 
 std::string CompanionWriter::path(std::string_view section) const {
@@ -168,28 +197,41 @@ const Node* CompanionWriter::settings_in(const Node& base) const {
   return settings;
 }
 
-void CompanionWriter::base(Node& node, Entries& around) const {
+// What the base of a sub-sweep says counts before its axes, so companions that yield to some of these are axes themselves. Such are
+// returned. The base of a whole sweep yields to everything.
+Entries CompanionWriter::base(Node& node, Around& around) const {
   const Node* settings = settings_in(node);
   const auto found = settings == nullptr ? std::nullopt : companion_.of(*settings);
   Node with = node;
-  around =
-      companion_.around(found, around, with, [this](std::string_view name) { return path(name); });
-  if (!found) return;
+  around.said = companion_.around(found, around.said, with,
+                                  [this](std::string_view name) { return path(name); });
+  Entries yielding;
+  if (!found) return yielding;
   for (NodeEntry& companion : companion_.written(found, *settings, around)) {
-    with.entries.push_back(of_role(std::move(companion)));
+    const bool yields = !around.trail.empty() && companion_.yields(companion.key.text, around);
+    NodeEntry entry = of_role(std::move(companion));
+    if (!yields) {
+      with.entries.push_back(std::move(entry));
+      continue;
+    }
+    Node only = map_of({}, entry.value.where);
+    only.kind = Node::Kind::sequence;
+    only.items = {std::move(entry.value)};
+    yielding.push_back({std::move(entry.key), yielding_values(std::move(only))});
   }
   node = std::move(with);
+  return yielding;
 }
 
 // Whether there is an axis among these now that gives every point a whole companion.
-bool CompanionWriter::axes(Node& node, const Entries& around) const {
+bool CompanionWriter::axes(Node& node, const Around& around) const {
   bool whole_ones = false;
   for (Node& item : node.items) whole_ones = axis(item, around) || whole_ones;
   return whole_ones;
 }
 
 // One entry of a list of axes, perhaps with a condition.
-bool CompanionWriter::axis(Node& item, const Entries& around) const {
+bool CompanionWriter::axis(Node& item, const Around& around) const {
   const auto said = std::ranges::find_if(
       item.entries, [](const NodeEntry& entry) { return entry.key.text != "when"; });
   if (said == item.entries.end()) return false;
@@ -197,7 +239,11 @@ bool CompanionWriter::axis(Node& item, const Entries& around) const {
   const std::string& key = said->key.text;
   bool whole_ones = false;
   if (key == "concat") {
-    for (Node& branch : value.items) sweep(branch, around);
+    for (std::size_t i = 0; i < value.items.size(); ++i) {
+      Around inside = around;
+      inside.trail.push_back({value.where, i});
+      sweep(value.items[i], std::move(inside));
+    }
   } else if (key == "product") {
     whole_ones = axes(value, around);
   } else if (key == "zip") {
@@ -214,7 +260,7 @@ bool CompanionWriter::axis(Node& item, const Entries& around) const {
 }
 
 // Values on an axis move together with their companions. A condition of the axis holds for both.
-bool CompanionWriter::beside_them(Node& item, const NodeEntry& said, const Entries& around) const {
+bool CompanionWriter::beside_them(Node& item, const NodeEntry& said, const Around& around) const {
   const NodeEntry settings = said;
   auto companions = companions_of(settings.value, around);
   const Node* own = settings.value.find("when");
@@ -234,7 +280,7 @@ bool CompanionWriter::beside_them(Node& item, const NodeEntry& said, const Entri
 }
 
 // For a sample: a companion is drawn whenever the value is that it goes with.
-bool CompanionWriter::drawn(Node& sample, const Entries& around) const {
+bool CompanionWriter::drawn(Node& sample, const Around& around) const {
   bool whole_ones = false;
   for (NodeEntry& option : sample.entries) {
     if (option.key.text != "of") continue;
@@ -245,9 +291,9 @@ bool CompanionWriter::drawn(Node& sample, const Entries& around) const {
       whole_ones = whole_ones || all_whole(*companions);
       for (NodeEntry& companion : *companions) {
         const engine::Location& where = dimension.key.where;
-        Node follows = map_of({{scalar("values", where), std::move(companion.value)},
-                               {scalar("with", where), scalar(dimension.key.text, where)}},
-                              where);
+        Node follows = std::move(companion.value);
+        if (!follows.is_map()) follows = map_of({{scalar("values", where), follows}}, where);
+        follows.entries.push_back({scalar("with", where), scalar(dimension.key.text, where)});
         option.value.entries.push_back({std::move(companion.key), std::move(follows)});
       }
     }
@@ -256,7 +302,7 @@ bool CompanionWriter::drawn(Node& sample, const Entries& around) const {
 }
 
 // For a zip, which is a map of paths or a list of such maps.
-bool CompanionWriter::members(Node& zip, const Entries& around) const {
+bool CompanionWriter::members(Node& zip, const Around& around) const {
   const Node* found = nullptr;
   const auto look = [&](const Node& paths) {
     for (const auto& [key, values] : paths.entries) {
@@ -283,7 +329,7 @@ bool CompanionWriter::members(Node& zip, const Entries& around) const {
 }
 
 // For a deployment on an axis. Its label stays as it was written.
-void CompanionWriter::of_deployment(Node& item, const Entries& outer) const {
+void CompanionWriter::of_deployment(Node& item, const Around& outer) const {
   Node written = item;
   if (const Node* labelled = item.find("value")) written = *labelled;
   const Node* said = written.find(companion_.named());
@@ -291,9 +337,10 @@ void CompanionWriter::of_deployment(Node& item, const Entries& outer) const {
   if (!found) return;
   const Node settings = *said;
   const std::string label = flow_text(item);
-  const Entries around = companion_.around(found, outer, written,
-                                           [](std::string_view name) { return std::string(name); });
+  const auto own_path = [](std::string_view name) { return std::string(name); };
+  const Around around{companion_.around(found, outer.said, written, own_path), outer.trail};
   for (NodeEntry& companion : companion_.written(found, settings, around)) {
+    if (find(written, companion.key.text) != nullptr) continue;
     written.entries.push_back(std::move(companion));
   }
   if (item.find("value") == nullptr) {
@@ -305,7 +352,7 @@ void CompanionWriter::of_deployment(Node& item, const Entries& outer) const {
 
 // Companions of all values of an axis, where any has one. A value that holds only at times takes its companion with it.
 std::optional<Entries> CompanionWriter::companions_of(const Node& axis,
-                                                      const Entries& around) const {
+                                                      const Around& around) const {
   const Node& values = axis_values(axis);
   if (!values.is_sequence()) return std::nullopt;
   bool any = false;
@@ -323,7 +370,14 @@ std::optional<Entries> CompanionWriter::companions_of(const Node& axis,
       companions[i].value.items.push_back(written[i].value);
     }
   }
-  return any ? std::optional(std::move(companions)) : std::nullopt;
+  if (!any) return std::nullopt;
+  for (NodeEntry& companion : companions) {
+    const std::string of_own = companion.key.text.substr(role_.empty() ? 0 : role_.size() + 1);
+    if (companion_.yields(of_own, around)) {
+      companion.value = yielding_values(std::move(companion.value));
+    }
+  }
+  return companions;
 }
 
 }  // namespace sweep

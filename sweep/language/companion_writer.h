@@ -11,6 +11,7 @@
 
 #include "sweep/language/batch_reader.h"
 #include "sweep/language/node.h"
+#include "sweep/language/trail.h"
 
 namespace sweep {
 
@@ -28,6 +29,12 @@ const Node* name_in(const Node& settings);
 // Whether these settings are whole, not only some that differ from the base's.
 bool whole(const Node& settings);
 
+// What counts where settings stand, and which sub-sweep that is.
+struct Around {
+  Entries said;
+  Trail trail;
+};
+
 // What goes with settings, as paths (without the deployment they are of) and values.
 class Companion {
  public:
@@ -39,7 +46,12 @@ class Companion {
   virtual std::optional<Entries> of(const Node& settings) const = 0;
   // That, as it is to be written, always with the same paths. `around` is what counts where these settings are.
   virtual Entries written(const std::optional<Entries>& found, const Node& settings,
-                          const Entries& around) const = 0;
+                          const Around& around) const = 0;
+  // Whether a sweep itself says something else of such a path for some of the points there, which counts before it.
+  virtual bool yields(std::string_view path, const Around& around) const {
+    static_cast<void>(path), static_cast<void>(around);
+    return false;
+  }
   // What counts inside a base whose settings have this companion, and takes out of the base what is to be written anew. `path` is
   // how the base calls a section of the deployment.
   using PathOf = std::function<std::string(std::string_view section)>;
@@ -62,10 +74,10 @@ class CompanionWriter {
       : role_(role), companion_(companion), named_(named) {}
 
   // `around` is what counts around this sweep.
-  void sweep(Node& node, Entries around) const;
-  void batch(std::vector<BatchField>& fields, const Entries& around) const;
+  void sweep(Node& node, Around around) const;
+  void batch(std::vector<BatchField>& fields, const Around& around) const;
   // What counts inside the base of a sweep.
-  Entries around_in(const Node& sweep, Entries around) const;
+  Entries around_in(const Node& sweep, Entries said) const;
   bool of_main() const { return role_.empty(); }
 
  private:
@@ -73,14 +85,14 @@ class CompanionWriter {
   NodeEntry of_role(NodeEntry companion) const;
   bool is_settings(std::string_view key) const;
   const Node* settings_in(const Node& base) const;
-  void base(Node& node, Entries& around) const;
-  bool axes(Node& node, const Entries& around) const;
-  bool axis(Node& item, const Entries& around) const;
-  bool beside_them(Node& item, const NodeEntry& said, const Entries& around) const;
-  bool drawn(Node& sample, const Entries& around) const;
-  bool members(Node& zip, const Entries& around) const;
-  void of_deployment(Node& item, const Entries& around) const;
-  std::optional<Entries> companions_of(const Node& axis, const Entries& around) const;
+  Entries base(Node& node, Around& around) const;
+  bool axes(Node& node, const Around& around) const;
+  bool axis(Node& item, const Around& around) const;
+  bool beside_them(Node& item, const NodeEntry& said, const Around& around) const;
+  bool drawn(Node& sample, const Around& around) const;
+  bool members(Node& zip, const Around& around) const;
+  void of_deployment(Node& item, const Around& outer) const;
+  std::optional<Entries> companions_of(const Node& axis, const Around& around) const;
 
   std::string role_;
   const Companion& companion_;

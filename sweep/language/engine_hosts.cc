@@ -56,7 +56,9 @@ class Hosts : public Companion {
  public:
   // The name of the host that goes with settings of a section.
   using Find = std::function<std::optional<Node>(const Node& settings)>;
-  Hosts(std::string_view section, Find find) : section_(section), find_(std::move(find)) {}
+  // `said` is what the sweep names itself, of the deployment `of`.
+  Hosts(std::string_view section, Find find, const SaidOfHosts& said, std::string_view of)
+      : section_(section), find_(std::move(find)), said_(said), of_(of) {}
 
   std::string_view named() const override { return section_; }
 
@@ -68,12 +70,17 @@ class Hosts : public Companion {
 
   // Settings that differ from the base's leave its host, and whole ones without a host have round figures.
   Entries written(const std::optional<Entries>& found, const Node& settings,
-                  const Entries& around) const override {
+                  const Around& around) const override {
+    if (said_.names_always(of_, around.trail)) return {};
     Node node = map_of({}, settings.where);
     if (found || whole(settings)) {
-      node = host_node(found ? &found->front().value : nullptr, around, settings.where);
+      node = host_node(found ? &found->front().value : nullptr, around.said, settings.where);
     }
     return {{scalar("host", settings.where), std::move(node)}};
+  }
+
+  bool yields(std::string_view, const Around& around) const override {
+    return said_.names_at_times(of_, around.trail);
   }
 
   Entries around(const std::optional<Entries>&, const Entries& outer, Node& base,
@@ -86,11 +93,14 @@ class Hosts : public Companion {
  private:
   std::string_view section_;
   Find find_;
+  const SaidOfHosts& said_;
+  std::string_view of_;
 };
 
-Hosts hosts_of(const EngineKind& kind, const Library& library, const InputLimits& limits) {
+Hosts hosts_of(const EngineKind& kind, const Library& library, const InputLimits& limits,
+               const SaidOfHosts& said, std::string_view of) {
   return {kind.section,
-          [&](const Node& settings) { return host_of(settings, kind, library, limits); }};
+          [&](const Node& settings) { return host_of(settings, kind, library, limits); }, said, of};
 }
 
 // The host of all that is named; nothing, where none is or they have several.
@@ -119,7 +129,7 @@ std::unique_ptr<const Node> round_host(std::string_view role, const engine::Loca
 
 // Whether samples would be written by a host of training, unless another one is put below what is said.
 bool needs_round_host(const SaidOfHosts& said) {
-  return said.trains && said.samples && !said.named.contains("rollout");
+  return said.trains && said.samples && !said.names_at_times("rollout");
 }
 
 // Where some points train and others do not: what hands `write` a writer that goes by their task. False where several engines, or several
@@ -130,13 +140,16 @@ bool by_task(const SaidOfHosts& said, const Library& library, const InputLimits&
   const OnlyHost engine = only_host(said.engines, kEngines, library, limits);
   const OnlyHost trained = only_host(said.libraries, kTraining, library, limits);
   if (engine.several || trained.several) return false;
-  const Hosts hosts("task", [&](const Node& task) -> std::optional<Node> {
-    const Node* const name = name_in(task);
-    if (name == nullptr) return std::nullopt;
-    auto host = name->text == "train" ? trained.name : engine.name;
-    if (host) host->where = task.where;
-    return host;
-  });
+  const Hosts hosts(
+      "task",
+      [&](const Node& task) -> std::optional<Node> {
+        const Node* const name = name_in(task);
+        if (name == nullptr) return std::nullopt;
+        auto host = name->text == "train" ? trained.name : engine.name;
+        if (host) host->where = task.where;
+        return host;
+      },
+      said, "");
   write(CompanionWriter("", hosts, NamedBy::own), said.fields);
   return true;
 }
@@ -145,19 +158,19 @@ bool by_task(const SaidOfHosts& said, const Library& library, const InputLimits&
 template <class Write>
 void each_writer(const SaidOfHosts& said, const Library& library, const InputLimits& limits,
                  Write&& write) {
-  const Hosts engines = hosts_of(kEngines, library, limits);
-  const bool main_is_named = said.named.contains("");
+  const bool main_is_named = said.names_always("");
   if (said.trains && said.serves) {
     if (!main_is_named && !by_task(said, library, limits, write)) return;
   } else if (!main_is_named) {
-    const Hosts trained = hosts_of(kTraining, library, limits);
-    write(CompanionWriter("", said.trains ? trained : engines, NamedBy::own), said.fields);
+    const Hosts hosts = hosts_of(said.trains ? kTraining : kEngines, library, limits, said, "");
+    write(CompanionWriter("", hosts, NamedBy::own), said.fields);
   }
   for (const std::string_view role : enum_names(engine::DeploymentRole{})) {
-    if (role == "main" || said.named.contains(role)) continue;
+    if (role == "main" || said.names_always(role)) continue;
+    const Hosts engines = hosts_of(kEngines, library, limits, said, role);
     if (role == "rollout" && needs_round_host(said)) {
       write(CompanionWriter(role, engines, NamedBy::main_too), Entries{});
-    } else if (!main_is_named) {
+    } else if (!said.names_at_times("")) {
       write(CompanionWriter(role, engines, NamedBy::own), said.fields);
     }
   }
@@ -175,7 +188,7 @@ SaidOfHosts add_hosts(std::vector<std::unique_ptr<const Node>>& documents, const
   each_writer(said, library, limits, [&](const CompanionWriter& writer, const Entries& stated) {
     for (auto& document : documents) {
       Node with = *document;
-      writer.sweep(with, stated);
+      writer.sweep(with, {stated, {}});
       document = std::make_unique<const Node>(std::move(with));
     }
   });
@@ -190,7 +203,7 @@ void add_hosts(std::vector<BatchField>& fields, SaidOfHosts said, const Library&
   const bool base_has_round_host = needs_round_host(said);
   for (const BatchField& field : fields) read_said(field.path_and_values, said);
   each_writer(said, library, limits, [&](const CompanionWriter& writer, const Entries& stated) {
-    writer.batch(fields, stated);
+    writer.batch(fields, {stated, {}});
   });
   const bool written = std::ranges::any_of(fields, [](const BatchField& field) {
     return field.path_and_values.key.text == "rollout.host";

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <set>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -82,7 +81,8 @@ class SaidOfLayout {
   }
   // What a degree of the main deployment may be there: 'dp 16', 'dp up to 32', 'dp' where it is computed; nothing where it is 1.
   std::string of_main(std::string_view degree, int axis) const {
-    const PossibleValues possible = possibilities_of(axis).of(leaf_of("", degree));
+    const Possibilities there = possibilities_of(axis);
+    const PossibleValues& possible = there.of(leaf_of("", degree));
     if (possible.anything) return std::string(degree);
     const auto [least, most] = std::ranges::minmax(possible.values);
     if (most <= 1) return "";
@@ -100,16 +100,12 @@ class SaidOfLayout {
   }
   // In points that have the axis: nothing of other sub-sweeps, and what its own sets for all of its points.
   Possibilities possibilities_of(int axis) const {
-    const Possibilities everywhere(parts_);
-    if (axis == kNone) return everywhere;
-    std::vector<bool> elsewhere(parts_.axes.size());
-    for (std::size_t i = 0; i < elsewhere.size(); ++i) elsewhere[i] = !meets(axis, i);
-    return below(everywhere, ways_[std::size_t(axis)], elsewhere);
-  }
-  static Possibilities below(const Possibilities& above, std::span<const Way::value_type> way,
-                             const std::vector<bool>& elsewhere) {
-    if (way.empty()) return above;
-    return below(above.inside(*way.front().second, elsewhere), way.subspan(1), elsewhere);
+    Possibilities there(parts_);
+    if (axis == kNone) return there;
+    for (const auto& [concat, branch] : ways_[std::size_t(axis)]) {
+      there = there.without(*concat).with(*branch);
+    }
+    return there;
   }
   void find_ways(const SpaceNode& node, const Way& way) {
     if (node.axis != kNone) ways_[std::size_t(node.axis)] = way;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "sweep/language/hf_fields.h"
+#include "sweep/language/hub_name.h"
 #include "sweep/language/parse_quantity.h"
 #include "sweep/language/suggest.h"
 #include "sweep/language/yaml_file.h"
@@ -178,6 +179,7 @@ engine::Result<HfModel> parse_hf_config(std::string_view text, const std::string
   model.name = path.stem() == "config" && path.has_parent_path()
                    ? path.parent_path().filename().string()
                    : path.stem().string();
+  model.hub = hub_name_of_file(path);
   HfQuantization formats = read_hf_quantization(*root, model.layers);
   return HfModel{std::move(model), std::move(formats)};
 }

@@ -18,7 +18,7 @@ struct HfModel {
   HfQuantization formats;
 };
 
-// The model takes its name from the file or, for a plain config.json, from its folder.
+// The model takes its name from the file or, for a plain config.json, from its folder, and its repository from where a download lies.
 engine::Result<HfModel> read_hf_config(const std::filesystem::path& file);
 engine::Result<HfModel> parse_hf_config(std::string_view text, const std::string& file_name);
 

@@ -290,17 +290,6 @@ std::vector<std::string> notes_on_idle_fields(const SpaceParts& parts,
 
 namespace {
 
-// Axes that are set somewhere below, as overrides of a base or by values.
-void mark_below(const Branch& branch, std::vector<bool>& marked) {
-  for (const int axis : branch.fixed) marked[std::size_t(axis)] = true;
-  const auto mark = [&marked](const SpaceNode& node, const auto& self) -> void {
-    if (node.axis != kNone) marked[std::size_t(node.axis)] = true;
-    for (const SpaceNode& child : node.children) self(child, self);
-    for (const Branch& inner : node.branches) mark_below(inner, marked);
-  };
-  mark(branch.node, mark);
-}
-
 // Overrides of a sub-sweep's base, each beside what its own points can be.
 class IdleOverrides {
  public:
@@ -315,24 +304,22 @@ class IdleOverrides {
  private:
   void look(const SpaceNode& node, const Possibilities& possibilities) {
     for (const SpaceNode& child : node.children) look(child, possibilities);
+    if (node.branches.empty()) return;
+    const Possibilities around = possibilities.without(node);
     for (const Branch& branch : node.branches) {
-      std::vector<bool> elsewhere(parts_.axes.size());
-      for (const Branch& other : node.branches) {
-        if (&other != &branch) mark_below(other, elsewhere);
-      }
-      const Possibilities here = possibilities.inside(branch, elsewhere);
-      for (const int axis : branch.fixed) note(axis, here);
+      const Possibilities here = around.with(branch);
+      const Counting counting(here);
+      for (const int axis : branch.fixed) note(axis, counting);
       look(branch.node, here);
     }
   }
 
-  void note(int number, const Possibilities& possibilities) {
+  void note(int number, const Counting& counting) {
     const Axis& axis = parts_.axes[std::size_t(number)];
     const bool as_by_default = std::ranges::all_of(axis.edits, [this](const Edit& edit) {
       return edit.value == engine::get_leaf(defaults_, engine::leaf_at(edit.leaf));
     });
     if (as_by_default || axis.role != kNone) return;
-    const Counting counting(possibilities);
     std::string said;
     if (const LeafUse* reason = why_all_inert(leaves_of(axis), counting)) {
       said = fmt::format("'{}' changes nothing here: it counts only where {}", axis.path,

@@ -27,9 +27,9 @@ Library Library::standard(const fs::path& project_specs) {
 Library Library::with(const fs::path& folder) const {
   std::error_code error;
   if (!fs::is_directory(folder, error)) return *this;
-  std::vector<fs::path> folders{folder};
-  folders.insert(folders.end(), folders_.begin(), folders_.end());
-  return Library(std::move(folders));
+  Library more = *this;
+  more.folders_.insert(more.folders_.begin(), folder);
+  return more;
 }
 
 std::optional<fs::path> Library::find(std::string_view library, std::string_view name,

@@ -3,15 +3,24 @@
 
 #include <array>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "engine/base/result.h"
+#include "sweep/language/node.h"
 
 namespace sweep {
 
 // Folders beside the libraries whose files are whole sweeps: nothing names them from another spec.
 constexpr std::array<std::string_view, 2> kSweepFolders{"suite", "sweeps"};
+
+// A table of designs as a map of columns, each a list of its cells, with their places in the file. Formats of tables are for those
+// who hide their packages; a library says who reads them.
+using TableReader = std::function<engine::Result<Node>(const std::filesystem::path&)>;
 
 class Library {
  public:
@@ -37,8 +46,12 @@ class Library {
 
   const std::vector<std::filesystem::path>& folders() const { return folders_; }
 
+  void read_tables_with(TableReader reader) { table_reader_ = std::move(reader); }
+  const TableReader& table_reader() const { return table_reader_; }
+
  private:
   std::vector<std::filesystem::path> folders_;
+  TableReader table_reader_;
 };
 
 }  // namespace sweep

@@ -10,6 +10,7 @@
 #include "engine/workload/arrivals.h"
 #include "sweep/input/read_text.h"
 #include "sweep/language/calibration_files.h"
+#include "sweep/space/powers.h"
 #include "sweep/space/text_code.h"
 #include "sweep/workload/acceptance_file.h"
 #include "sweep/workload/trace_file.h"
@@ -95,6 +96,7 @@ std::vector<Edit> leaf_edits(int leaf, engine::LeafValue value, const engine::Lo
                              Reading& reading) {
   check_calibration_name(engine::leaf_table().leaves[std::size_t(leaf)], value, where, reading);
   std::vector<Edit> edits;
+  if (const int rated = rated_power_of(leaf); rated >= 0) edits.push_back({rated, 0.0});
   if (leaf == trace_leaf() && !std::get<std::string>(value).empty()) {
     edits.push_back(
         {checksum_leaf(), trace_checksum(std::get<std::string>(value), where, reading)});
@@ -106,7 +108,7 @@ std::vector<Edit> leaf_edits(int leaf, engine::LeafValue value, const engine::Lo
   if (leaf == curve_leaf() && !std::get<std::string>(value).empty()) {
     std::string reason;
     if (!engine::parse_rate_curve(std::get<std::string>(value), reason)) {
-      reading.mistake(where, reason, "write 'second:req/s' pairs, as in '0:2, 60:10, 120:2'");
+      reading.mistake(where, reason, "write 'second:req/s' pairs, as in '0:2, 60:10, 120:end'");
     }
   }
   edits.insert(edits.begin(), {leaf, std::move(value)});
@@ -190,6 +192,8 @@ void load_calibrations(engine::Scenario& base, const engine::Location& where, Re
         continue;
       }
       all += name + " " + calibration->checksum + "\n";
+      // Files are found by their names, whatever the text says.
+      calibration->name = name;
       loaded.emplace(name, std::move(calibration).value());
     }
     return loaded;

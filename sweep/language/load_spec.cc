@@ -5,6 +5,7 @@
 #include "sweep/language/hf_config.h"
 #include "sweep/language/hub_name.h"
 #include "sweep/language/read_fields.h"
+#include "sweep/language/stated_rates.h"
 #include "sweep/language/suggest.h"
 #include "sweep/language/yaml_file.h"
 #include "sweep/space/roles.h"
@@ -19,7 +20,7 @@ std::vector<Edit> whole_section(const Section& section, const std::vector<Edit>&
   const std::vector<engine::Leaf>& leaves = engine::leaf_table().leaves;
   engine::Scenario scratch;
   for (const Edit& edit : edits) apply(edit, scratch);
-  engine::complete_section(scratch, section);
+  engine::complete_spec(scratch, section);
   std::vector<Edit> all;
   for (std::size_t i = section.first_leaf; i < section.last_leaf; ++i) {
     all.push_back({int(i), engine::get_leaf(scratch, leaves[i])});
@@ -40,11 +41,8 @@ std::vector<Edit> spec_fields(const Section& section, const Node& root, const st
   if (const Node* config = root.find("hf_config"); config && section.library == "models") {
     edits = hf_spec(section, *config, said + "hf_config", reading);
   }
-  std::vector<Assignment> all{{section.path, std::move(edits), root.where}};
-  for (Assignment& field : read_fields(root, {&section, said}, reading)) {
-    all.push_back(std::move(field));
-  }
-  return merged(all);
+  return made_from(section, {section.path, std::move(edits), root.where},
+                   read_fields(root, {&section, said}, reading));
 }
 
 bool says_formats(const NodeEntry& entry) {

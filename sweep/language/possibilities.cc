@@ -1,39 +1,71 @@
 #include "sweep/language/possibilities.h"
 
+#include <numeric>
 #include <ranges>
+#include <unordered_set>
 
 #include "engine/leaves/leaves.h"
 #include "sweep/space/roles.h"
 
 namespace sweep {
 
-Possibilities::Possibilities(const SpaceParts& parts)
-    : parts_(parts), always_(parts.axes.size()), never_(parts.axes.size()) {
+namespace {
+
+// Axes below a node, and those that are overrides of sub-sweeps' bases.
+void add_axes(const SpaceNode& node, std::vector<int>& axes);
+
+void add_axes(const Branch& branch, std::vector<int>& axes) {
+  axes.insert(axes.end(), branch.fixed.begin(), branch.fixed.end());
+  add_axes(branch.node, axes);
+}
+
+void add_axes(const SpaceNode& node, std::vector<int>& axes) {
+  if (node.axis != kNone) axes.push_back(node.axis);
+  for (const SpaceNode& child : node.children) add_axes(child, axes);
+  for (const Branch& branch : node.branches) add_axes(branch, axes);
+}
+
+}  // namespace
+
+Possibilities::Possibilities(const SpaceParts& parts) : parts_(&parts), axes_(parts.axes.size()) {
+  std::iota(axes_.begin(), axes_.end(), 0);
   find_constant(parts.root);
 }
 
-Possibilities Possibilities::inside(const Branch& branch,
-                                    const std::vector<bool>& elsewhere) const {
+Possibilities Possibilities::without(const SpaceNode& concat) const {
+  Possibilities around = *this;
+  around.known_.clear();
+  std::vector<int> inside;
+  add_axes(concat, inside);
+  const std::unordered_set<int> gone(inside.begin(), inside.end());
+  std::erase_if(around.axes_, [&gone](int axis) { return gone.contains(axis); });
+  return around;
+}
+
+Possibilities Possibilities::with(const Branch& branch) const {
   Possibilities here = *this;
-  for (const int axis : branch.fixed) here.always_[std::size_t(axis)] = true;
+  here.known_.clear();
+  add_axes(branch, here.axes_);
+  here.always_.insert(branch.fixed.begin(), branch.fixed.end());
   here.find_constant(branch.node);
-  for (std::size_t i = 0; i < elsewhere.size(); ++i) {
-    if (elsewhere[i]) here.never_[i] = true;
-  }
   return here;
 }
 
-PossibleValues Possibilities::of(int leaf) const {
+const PossibleValues& Possibilities::of(int leaf) const {
+  const auto known = known_.find(leaf);
+  return known != known_.end() ? known->second : known_.emplace(leaf, found(leaf)).first->second;
+}
+
+PossibleValues Possibilities::found(int leaf) const {
   const engine::Leaf& entry = engine::leaf_at(leaf);
   // A role is like the main deployment, and is there where something is said of it.
   PossibleValues possible = entry.of_main >= 0 ? of(entry.of_main) : PossibleValues{};
-  for (const Derivation& derivation : parts_.derivations) {
+  for (const Derivation& derivation : parts_->derivations) {
     possible.anything = possible.anything || derivation.leaf == leaf;
   }
   bool replaced = false;
-  for (std::size_t i = 0; i < parts_.axes.size(); ++i) {
-    if (never_[i]) continue;
-    const Axis& axis = parts_.axes[i];
+  for (const int i : axes_) {
+    const Axis& axis = parts_->axes[std::size_t(i)];
     if (axis.role == leaf) possible.values.push_back(1);
     possible.anything = possible.anything || axis.interval.leaf == leaf;
     std::size_t settings = 0;
@@ -42,11 +74,15 @@ PossibleValues Possibilities::of(int leaf) const {
       possible.values.push_back(engine::condition_value(edit.value));
       ++settings;
     }
-    replaced = replaced || (settings > 0 && settings == axis.settings.size() && always_[i]);
+    replaced =
+        replaced || (settings > 0 && settings == axis.settings.size() && always_.contains(i));
   }
   if (!replaced) {
-    possible.values.push_back(engine::condition_value(engine::get_leaf(parts_.base, entry)));
+    possible.values.push_back(engine::condition_value(engine::get_leaf(parts_->base, entry)));
   }
+  std::ranges::sort(possible.values);
+  const auto same = std::ranges::unique(possible.values);
+  possible.values.erase(same.begin(), same.end());
   return possible;
 }
 
@@ -59,28 +95,29 @@ engine::CanBe Possibilities::can_be() const {
           .fact =
               [this](const engine::UseCondition& condition, int leaf) {
                 const auto varies = [this](int behind) {
-                  return std::ranges::binary_search(parts_.varied_leaves, behind);
+                  return std::ranges::binary_search(parts_->varied_leaves, behind);
                 };
                 return std::ranges::any_of(engine::leaves_behind(condition, leaf), varies) ||
-                       engine::holds_in(parts_.base, condition, leaf);
+                       engine::holds_in(parts_->base, condition, leaf);
               },
-          .like_main = [this](int leaf) { return !is_stated(parts_, leaf); }};
+          .like_main = [this](int leaf) { return !is_stated(*parts_, leaf); }};
 }
 
 std::set<int> Possibilities::read_by_formulas() const {
   std::set<int> read;
   const auto add = [&](int formula) {
     if (formula == kNone) return;
-    const std::vector<int>& leaves = parts_.formulas[std::size_t(formula)].leaves;
+    const std::vector<int>& leaves = parts_->formulas[std::size_t(formula)].leaves;
     read.insert(leaves.begin(), leaves.end());
   };
-  for (const Axis& axis : parts_.axes) {
+  for (const int i : axes_) {
+    const Axis& axis = parts_->axes[std::size_t(i)];
     add(axis.when);
     for (const Setting& setting : axis.settings) add(setting.when);
   }
   // Derivations run in order, so that one can only follow from those before it.
   const engine::CanBe can_be = this->can_be();
-  for (const Derivation& derivation : std::views::reverse(parts_.derivations)) {
+  for (const Derivation& derivation : std::views::reverse(parts_->derivations)) {
     const bool counts = engine::why_inert(derivation.leaf, can_be) == nullptr;
     if (counts || read.contains(derivation.leaf)) add(derivation.formula);
   }
@@ -89,12 +126,12 @@ std::set<int> Possibilities::read_by_formulas() const {
 
 // Axes that are part of every point: not in a sub-sweep, and without a condition.
 void Possibilities::find_constant(const SpaceNode& node) {
-  if (node.axis != kNone) always_[std::size_t(node.axis)] = unconditional(node.axis);
+  if (node.axis != kNone && unconditional(node.axis)) always_.insert(node.axis);
   for (const SpaceNode& child : node.children) find_constant(child);
 }
 
 bool Possibilities::unconditional(int number) const {
-  const Axis& axis = parts_.axes[std::size_t(number)];
+  const Axis& axis = parts_->axes[std::size_t(number)];
   return axis.when == kNone && std::ranges::all_of(axis.settings, [](const Setting& setting) {
            return setting.when == kNone;
          });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -24,12 +25,14 @@ struct PossibleValues {
 class Possibilities {
  public:
   explicit Possibilities(const SpaceParts& parts);
-  // In the points of a sub-sweep, which has nothing of the axes that are set `elsewhere` alone.
-  Possibilities inside(const Branch& branch, const std::vector<bool>& elsewhere) const;
+  // In the points of one sub-sweep: `without` the concat and then `with` the one. Of thousands of sub-sweeps each looks at
+  // what is around them and at its own axes, never at those of all others.
+  Possibilities without(const SpaceNode& concat) const;
+  Possibilities with(const Branch& branch) const;
 
-  PossibleValues of(int leaf) const;
+  const PossibleValues& of(int leaf) const;
   // Whether an axis is part of every point.
-  bool always(std::size_t axis) const { return always_[axis]; }
+  bool always(std::size_t axis) const { return always_.contains(int(axis)); }
   engine::CanBe can_be() const;
   // Leaves that conditions of axes read, or derivations of leaves that count or are read themselves: what they are may change points
   // where no task reads them.
@@ -39,8 +42,13 @@ class Possibilities {
   void find_constant(const SpaceNode& node);
   bool unconditional(int axis) const;
 
-  const SpaceParts& parts_;
-  std::vector<bool> always_, never_;
+  PossibleValues found(int leaf) const;
+
+  const SpaceParts* parts_;
+  std::vector<int> axes_;  // that some point has
+  std::set<int> always_;
+  mutable std::map<int, PossibleValues>
+      known_;  // by leaf: conditions ask for the same ones again and again
 };
 
 }  // namespace sweep

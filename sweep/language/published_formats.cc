@@ -49,9 +49,11 @@ using Fields = std::set<std::string, std::less<>>;
 // What is around are the formats of the base's model.
 class Formats : public Companion {
  public:
-  // Adds to the fields that models `bring`, or writes these but for those that a sweep `states`.
-  Formats(Pass pass, Fields& brought, std::vector<std::string> stated, Reading& reading)
-      : pass_(pass), brought_(brought), stated_(std::move(stated)), reading_(reading) {}
+  // Adds to the fields that models `bring`, or writes these but for those that a sweep states. What it says of the main deployment
+  // counts for others as well.
+  Formats(Pass pass, Fields& brought, const SaidOfFormats& own, const SaidOfFormats* main,
+          Reading& reading)
+      : pass_(pass), brought_(brought), own_(own), main_(main), reading_(reading) {}
 
   std::string_view named() const override { return "model"; }
 
@@ -63,17 +65,22 @@ class Formats : public Companion {
   }
 
   Entries written(const std::optional<Entries>& found, const Node& settings,
-                  const Entries& around) const override {
+                  const Around& around) const override {
     Entries formats = defaults(settings.where);
-    add_fields(formats, found ? *found : around);
-    std::erase_if(formats, [this](const NodeEntry& format) {
-      return !brought_.contains(format.key.text) ||
-             std::ranges::find(stated_, format.key.text) != stated_.end();
+    add_fields(formats, found ? *found : around.said);
+    std::erase_if(formats, [&](const NodeEntry& format) {
+      const std::string& field = format.key.text;
+      return !brought_.contains(field) || own_.says_always(field, around.trail) ||
+             (main_ != nullptr && main_->says_at_times(field, around.trail));
     });
     // The same paths in the same order, whatever is found.
     std::ranges::sort(formats, {}, [](const NodeEntry& format) { return format.key.text; });
-    for (NodeEntry& format : formats) format.key.text = "quant." + format.key.text;
+    for (NodeEntry& format : formats) format.key.text.insert(0, kSection);
     return formats;
+  }
+
+  bool yields(std::string_view path, const Around& around) const override {
+    return own_.says_at_times(path.substr(kSection.size()), around.trail);
   }
 
   Entries around(const std::optional<Entries>& found, const Entries& outer, Node&,
@@ -143,9 +150,12 @@ class Formats : public Companion {
     return entries_of(read->formats, config.where);
   }
 
+  static constexpr std::string_view kSection = "quant.";
+
   Pass pass_;
   Fields& brought_;
-  std::vector<std::string> stated_;
+  const SaidOfFormats& own_;
+  const SaidOfFormats* main_;  // null: that is the main one
   Reading& reading_;
 };
 
@@ -153,7 +163,8 @@ class Formats : public Companion {
 
 std::vector<NodeEntry> formats_of_model(const Node& name, Reading& reading) {
   Fields all_count;
-  return Formats(Pass::write, all_count, {}, reading).of(name).value_or(Entries{});
+  const SaidOfFormats nothing;
+  return Formats(Pass::write, all_count, nothing, nullptr, reading).of(name).value_or(Entries{});
 }
 
 // Hands `write` a writer for each deployment whose formats are not stated: first to look whether any model has its own, on what is
@@ -165,9 +176,7 @@ bool PublishedFormats::each_writer(const Said& said, Fields& brought, Write&& wr
   const auto each = [&](Pass pass) {
     for (const auto& [role, of_role] : said) {
       if (!role.empty() && of_role.somewhere) continue;
-      std::vector<std::string> stated = main.besides;
-      stated.insert(stated.end(), of_role.besides.begin(), of_role.besides.end());
-      const Formats formats(pass, brought, std::move(stated), reading_);
+      const Formats formats(pass, brought, of_role, role.empty() ? nullptr : &main, reading_);
       write(CompanionWriter(role, formats, NamedBy::own), pass);
     }
   };
@@ -190,7 +199,8 @@ Entries PublishedFormats::usual_beside(const SaidOfFormats& said, const std::str
   Entries usual;
   for (auto& [field, format] : defaults(where)) {
     const bool stated = field.text == "weights" ||
-                        std::ranges::find(said.besides, field.text) != said.besides.end();
+                        std::ranges::find(said.besides, field.text, &SaidOfFormats::Field::name) !=
+                            said.besides.end();
     if (stated || !brought_.contains(field.text)) continue;
     usual.push_back({scalar(section + field.text, where), format});
   }
@@ -223,11 +233,18 @@ void PublishedFormats::leave_main(Node& sweep, const std::string& role,
 
 Node PublishedFormats::wider_where_trained(const Said& said, const Fields& brought,
                                            const engine::Location& where) {
-  const std::vector<std::string>& stated = said.find("")->second.besides;
+  const SaidOfFormats& main = said.find("")->second;
   Entries wider;
   for (const auto& [field, format] : defaults(where)) {
-    const bool beside = std::ranges::find(stated, field.text) != stated.end();
-    if (!brought.contains(field.text) || beside) continue;
+    if (!brought.contains(field.text) || main.says_always(field.text, {})) continue;
+    if (main.says_at_times(field.text, {})) {
+      reading_.mistake(where,
+                       "'quant." + field.text +
+                           "' is stated for some points only, where some points train and a model "
+                           "is published in formats of its own",
+                       "state it for all points, under 'base:' or in every value of an axis");
+      continue;
+    }
     const std::string path = "quant." + field.text;
     const bool number = field.text == "group";
     const std::string usual = number ? format.text : "'" + format.text + "'";
@@ -252,7 +269,7 @@ void PublishedFormats::add(std::vector<std::unique_ptr<const Node>>& documents,
   const bool written = each_writer(said_, brought_, [&](const CompanionWriter& writer, Pass pass) {
     for (auto& document : documents) {
       Node with = *document;
-      writer.sweep(with, around_);
+      writer.sweep(with, {around_, {}});
       if (pass == Pass::look) continue;
       if (writer.of_main()) around_ = writer.around_in(*document, around_);
       document = std::make_unique<const Node>(std::move(with));
@@ -308,7 +325,7 @@ Node PublishedFormats::add(std::vector<BatchField>& fields, const SaidOfHosts& t
   Fields brought = brought_;
   each_writer(said, brought, [&](const CompanionWriter& writer, Pass pass) {
     std::vector<BatchField> with = fields;
-    writer.batch(with, around_);
+    writer.batch(with, {around_, {}});
     if (pass == Pass::write) fields = std::move(with);
   });
   if (!tasks.trains || said.find("")->second.everywhere) return nothing;

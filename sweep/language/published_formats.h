@@ -45,8 +45,7 @@ class PublishedFormats {
   std::vector<NodeEntry> usual_beside(const SaidOfFormats& said, const std::string& section,
                                       const engine::Location& where) const;
   // What gives points that train the usual formats where others have those that models `brought`.
-  static Node wider_where_trained(const Said& said, const Fields& brought,
-                                  const engine::Location& where);
+  Node wider_where_trained(const Said& said, const Fields& brought, const engine::Location& where);
   // A role that states its weights takes nothing of what the main deployment's model brought.
   void leave_main(Node& sweep, const std::string& role, const SaidOfFormats& said) const;
 

@@ -9,6 +9,7 @@
 #include "sweep/language/load_spec.h"
 #include "sweep/language/other_words.h"
 #include "sweep/language/read_value.h"
+#include "sweep/language/stated_rates.h"
 #include "sweep/language/suggest.h"
 #include "sweep/space/roles.h"
 
@@ -246,8 +247,7 @@ std::vector<Assignment> read_section(const Section& section, const Node& node,
   Assignment whole{section.path, {}, node.where};
   whole.edits = from != nullptr ? from_spec(section, *from, name, reading)
                                 : hf_spec(section, *config, name, reading);
-  fields.insert(fields.begin(), std::move(whole));
-  return {{section.path, merged(fields), node.where}};
+  return {{section.path, made_from(section, whole, fields), node.where}};
 }
 
 }  // namespace sweep

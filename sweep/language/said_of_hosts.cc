@@ -36,17 +36,27 @@ constexpr std::string_view kStructure[] = {"base", "axes", "zip", "concat", "sam
 // Inside a section a host is something else: `serving.tiers.host` is memory.
 enum class Inside : std::uint8_t { sweep, section };
 
-// Whose settings they are, and where they stand.
+// Whose settings they are, where they stand, and for which points.
 struct Place {
   std::string deployment;
   Inside inside = Inside::sweep;
+  SaidOfHosts::Named points;
 };
 
 void read_said(const NodeEntry& entry, const Place& place, SaidOfHosts& said);
 
-void read_said(const Node& node, const Place& place, SaidOfHosts& said) {
+void read_said(const Node& node, Place place, SaidOfHosts& said) {
+  place.points.always = place.points.always && node.find("when") == nullptr;
   for (const NodeEntry& entry : node.entries) read_said(entry, place, said);
   for (const Node& item : node.items) read_said(item, place, said);
+}
+
+void read_branches(const Node& concat, Place place, SaidOfHosts& said) {
+  for (std::size_t i = 0; i < concat.items.size(); ++i) {
+    place.points.trail.push_back({concat.where, i});
+    read_said(concat.items[i], place, said);
+    place.points.trail.pop_back();
+  }
 }
 
 void read_said(const NodeEntry& entry, const Place& place, SaidOfHosts& said) {
@@ -56,7 +66,11 @@ void read_said(const NodeEntry& entry, const Place& place, SaidOfHosts& said) {
   const std::string about = of_role ? key.text.substr(0, dot) : place.deployment;
   const std::string path = dot == std::string::npos ? key.text : key.text.substr(dot + 1);
   const bool settings = place.inside == Inside::sweep;
-  if (settings && path == "host" && names_hosts(value)) said.named.insert(about);
+  if (settings && path == "host" && names_hosts(value)) {
+    SaidOfHosts::Named points = place.points;
+    points.always = points.always && value.find("when") == nullptr;
+    said.named[about].push_back(std::move(points));
+  }
   if (key.text == "task") read_task(value, said);
   if (settings && about.empty() && path == "serving") read_named(value, said.engines);
   if (settings && about.empty() && path == "train") read_named(value, said.libraries);
@@ -64,12 +78,27 @@ void read_said(const NodeEntry& entry, const Place& place, SaidOfHosts& said) {
   const bool whole_role = of_role && dot == std::string::npos;
   const bool goes_on = std::ranges::find(kStructure, key.text) != std::end(kStructure);
   const bool of_sweep = settings && (whole_role || goes_on);
-  read_said(value, {about, of_sweep ? Inside::sweep : Inside::section}, said);
+  const Place within{about, of_sweep ? Inside::sweep : Inside::section, place.points};
+  if (settings && key.text == "concat") return read_branches(value, within, said);
+  read_said(value, within, said);
 }
 
 }  // namespace
 
 void read_said(const Node& node, SaidOfHosts& said) { read_said(node, Place{}, said); }
 void read_said(const NodeEntry& entry, SaidOfHosts& said) { read_said(entry, Place{}, said); }
+
+bool SaidOfHosts::names_always(std::string_view deployment, const Trail& at) const {
+  const auto found = named.find(deployment);
+  return found != named.end() && std::ranges::any_of(found->second, [&](const Named& points) {
+           return points.always && covers(points.trail, at);
+         });
+}
+bool SaidOfHosts::names_at_times(std::string_view deployment, const Trail& at) const {
+  const auto found = named.find(deployment);
+  return found != named.end() && std::ranges::any_of(found->second, [&](const Named& points) {
+           return may_meet(points.trail, at);
+         });
+}
 
 }  // namespace sweep

@@ -1,6 +1,7 @@
 #include "sweep/language/space_reader.h"
 
 #include <algorithm>
+#include <set>
 
 #include "sweep/language/read_fields.h"
 #include "sweep/language/read_formula.h"
@@ -59,10 +60,12 @@ void SpaceReader::take_path(const std::string& path, const Setter& setter) {
 }
 
 int SpaceReader::new_axis(const std::string& path, const Setter& setter) {
-  take_path(path, setter);
+  const bool yields = setter.kind == Setter::Kind::yielding;
+  if (!yields) take_path(path, setter);
   Axis axis;
   axis.path = path;
-  axis.depth = depth_of(path);
+  axis.depth = yields ? 0 : depth_of(path);
+  axis.yields = yields;
   parts_.axes.push_back(std::move(axis));
   noted_.push_back({trail_, setter.where, {}});
   return int(parts_.axes.size()) - 1;
@@ -93,7 +96,8 @@ void SpaceReader::set_when_below(const SpaceNode& node, int formula, const Locat
 }
 
 int SpaceReader::add_axis(const Node& path, AxisForm form, FormPlace place) {
-  const int number = new_axis(path.text, {Setter::Kind::axis, path.where});
+  const auto kind = form.yields ? Setter::Kind::yielding : Setter::Kind::axis;
+  const int number = new_axis(path.text, {kind, path.where});
   if (!form.interval) parts_.axes[std::size_t(number)].label_column = label_column(path.text);
   Axis& axis = parts_.axes[std::size_t(number)];
   if (form.interval) axis.interval = *form.interval;
@@ -279,6 +283,7 @@ SpaceNode SpaceReader::read_concat(const NodeEntry& entry) {
   Setters after = before;
   std::vector<std::string> names;
   std::vector<std::string> shown;  // the same, with the numbers of those that have none
+  std::set<std::string> known;
   for (std::size_t i = 0; i < entry.value.items.size(); ++i) {
     taken_ = before;
     trail_.emplace_back(number, int(i));
@@ -286,7 +291,7 @@ SpaceNode SpaceReader::read_concat(const NodeEntry& entry) {
     node.branches.push_back(read_branch(entry.value.items[i], names.back()));
     shown.push_back(names.back().empty() ? std::to_string(i + 1) : names.back());
     const std::string& name = shown.back();
-    if (std::find(shown.begin(), shown.end() - 1, name) != shown.end() - 1) {
+    if (!known.insert(name).second) {
       reading_.mistake(entry.value.items[i].where,
                        "concat: two sub-sweeps are named '" + name + "'",
                        "rows are told apart by that name; change one");

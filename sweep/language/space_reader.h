@@ -48,9 +48,9 @@ class SpaceReader {
     std::vector<std::pair<int, engine::Location>> conditions;  // formulas and their places
   };
 
-  // What sets a path: an axis, or the base of a sub-sweep of a concat.
+  // What sets a path: an axis, which may yield to others, or the base of a sub-sweep of a concat.
   struct Setter {
-    enum class Kind { axis, base };
+    enum class Kind { axis, yielding, base };
     Kind kind;
     engine::Location where;
     std::string name() const { return kind == Kind::axis ? "the axis" : "the sub-sweep's base"; }

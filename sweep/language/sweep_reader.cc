@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sweep/input/utf8.h"
+#include "sweep/language/design_tables.h"
 #include "sweep/language/load_spec.h"
 #include "sweep/language/other_words.h"
 #include "sweep/language/read_fields.h"
@@ -78,6 +79,7 @@ void SweepReader::gather(engine::Result<Node> root, const std::string& file) {
     if (entry.key.text == "include") include(entry.value);
   }
   reading_.open.pop_back();
+  expand_tables(document, reading_);
   documents_.push_back(std::make_unique<const Node>(std::move(document)));
 }
 

@@ -161,11 +161,12 @@ class SpaceWriter {
   void values_node(const SpaceNode& node, std::size_t indent, Whens whens) {
     const Axis& axis = axis_of(node);
     const bool has_when = axis.when != kNone && whens == Whens::own;
-    if (!has_when && is_simple_but_when(axis)) {
+    if (!has_when && !axis.yields && is_simple_but_when(axis)) {
       return line(indent, "- " + axis.path + ": " + simple_list(axis));
     }
     line(indent, "- " + axis.path + ":");
     if (has_when) line(indent + 4, "when: " + formula(axis.when));
+    if (axis.yields) line(indent + 4, "yields: true");
     values(axis, indent + 4);
   }
   bool is_simple_but_when(const Axis& axis) const {
@@ -242,6 +243,7 @@ class SpaceWriter {
       } else {
         line(indent + 6, axis.path + ":");
         if (!axis.drawn_with.empty()) line(indent + 8, "with: " + axis.drawn_with);
+        if (axis.yields) line(indent + 8, "yields: true");
         values(axis, indent + 8);
       }
     }

@@ -10,9 +10,10 @@ namespace {
 // A handler has no arguments of ours: the one place it can find its target is here.
 std::atomic<StopSignal*> target{nullptr};
 
-void on_signal(int) {
+void on_signal(int signal) {
   StopSignal* stop = target.load();
-  if (stop == nullptr || stop->requested()) _exit(130);
+  // The kernel tells of a parent that died once for each of its threads: only who presses Ctrl-C again is in a hurry.
+  if (stop == nullptr || (stop->requested() && signal == SIGINT)) _exit(130);
   stop->request();
 }
 

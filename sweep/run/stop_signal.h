@@ -16,7 +16,7 @@ class StopSignal {
   std::atomic<bool> requested_{false};
 };
 
-// While it lives, SIGINT and SIGTERM set `stop`; a second one ends the process with status 130.
+// While it lives, SIGINT and SIGTERM set `stop`. A SIGINT after that ends the process with status 130; a SIGTERM changes nothing more.
 class StopOnSignals {
  public:
   explicit StopOnSignals(StopSignal& stop);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 #include <variant>
 
 #include "sweep/space/space_parts.h"
@@ -46,19 +47,23 @@ void write(const LeafWrite& edit, engine::Scenario& scenario) {
 
 void compile_writes(SpaceParts& parts) {
   const std::vector<engine::Leaf>& leaves = engine::leaf_table().leaves;
+  // What gives way has been written already where another axis says what the base says.
+  std::unordered_set<int> yielded;
+  for (const Axis& axis : parts.axes) {
+    if (!axis.yields) continue;
+    for (const Edit& edit : axis.edits) yielded.insert(edit.leaf);
+  }
   for (Axis& axis : parts.axes) {
-    const bool inside_another =
-        std::any_of(parts.axes.begin(), parts.axes.end(),
-                    [&](const Axis& other) { return axis.path.starts_with(other.path + "."); });
     // A role is like the main deployment of its point, not like the base.
-    const bool always = inside_another || axis.role != kNone;
+    const bool always = axis.inside_another || axis.role != kNone;
     axis.writes.clear();
     for (Setting& setting : axis.settings) {
       setting.first_write = std::uint32_t(axis.writes.size());
       for (std::uint32_t i = setting.first_edit; i < setting.last_edit; ++i) {
         const Edit& edit = axis.edits[i];
         const engine::Leaf& leaf = leaves[std::size_t(edit.leaf)];
-        if (!always && edit.value == engine::get_leaf(parts.base, leaf)) continue;
+        const bool may_differ = always || yielded.contains(edit.leaf);
+        if (!may_differ && edit.value == engine::get_leaf(parts.base, leaf)) continue;
         axis.writes.push_back(laid_out(edit));
       }
       setting.last_write = std::uint32_t(axis.writes.size());

@@ -7,6 +7,7 @@
 #include "engine/base/check.h"
 #include "engine/leaves/leaves.h"
 #include "sweep/space/leaf_write.h"
+#include "sweep/space/powers.h"
 #include "sweep/space/sampled_value.h"
 #include "sweep/space/space.h"
 #include "sweep/space/space_parts.h"
@@ -26,6 +27,12 @@ struct Choice {
 
 // Whether a position is the first of its axis, or (in a zip, whose members move together) of the zip.
 enum class Lead : std::uint8_t { by_position, yes, no };
+
+// A power that is drawn or computed is stated, too.
+void state_power(int leaf, engine::Scenario& scenario) {
+  const int rated = rated_power_of(leaf);
+  if (rated >= 0) engine::set_leaf(scenario, engine::leaf_at(rated), 0.0);
+}
 
 bool is_conditional(const Choice& choice) {
   return choice.axis->when != kNone || (choice.setting != nullptr && choice.setting->when != kNone);
@@ -168,6 +175,7 @@ void PointBuilder::Scratch::apply(const Choice& choice, engine::Scenario& scenar
     const Interval& interval = choice.axis->interval;
     const engine::Leaf& leaf = engine::leaf_table().leaves[std::size_t(interval.leaf)];
     engine::set_leaf(scenario, leaf, sampled_value(interval, leaf.kind, choice.sample));
+    state_power(interval.leaf, scenario);
     return;
   }
   for (std::uint32_t i = choice.setting->first_write; i < choice.setting->last_write; ++i) {
@@ -291,9 +299,13 @@ bool PointBuilder::Scratch::derive_all(engine::Scenario& scenario) {
     }
     const Edit edit{derivation.leaf, *std::move(value)};
     sweep::apply(edit, scenario);
+    state_power(edit.leaf, scenario);
     if (parts.roles.empty()) continue;
     if (leaf.presence >= 0) {
       derived_of_roles.push_back(edit);
+      if (const int rated = rated_power_of(edit.leaf); rated >= 0) {
+        derived_of_roles.push_back({rated, 0.0});
+      }
     } else {
       resolve_roles(scenario);
     }
@@ -332,9 +344,9 @@ Admission PointBuilder::build(std::uint64_t index, Point& point) {
     const Admission admission = scratch.apply_conditional(point);
     if (admission != Admission::admitted) return admission;
   }
-  if (!scratch.derive_all(point.scenario) || !scratch.meets_requirements(point.scenario)) {
-    return Admission::rejected;
-  }
+  if (!scratch.derive_all(point.scenario)) return Admission::rejected;
+  follow_rated_powers(point.scenario);
+  if (!scratch.meets_requirements(point.scenario)) return Admission::rejected;
   point.key = parts.resources == nullptr
                   ? engine::key_of(point.scenario)
                   : engine::key_of(point.scenario, parts.resources->calibrations);

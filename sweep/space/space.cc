@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 
+#include "sweep/space/powers.h"
 #include "sweep/space/roles.h"
 #include "sweep/space/space_parts.h"
 
@@ -47,6 +49,26 @@ bool compute_size(SpaceNode& node, const SpaceParts& parts) {
   return true;
 }
 
+namespace {
+
+// Which axes are over parts of what others are over: "device.peak" of "device".
+void find_narrower(std::vector<Axis>& axes) {
+  std::set<std::string_view> paths, holding;
+  for (const Axis& axis : axes) paths.insert(axis.path);
+  for (Axis& axis : axes) {
+    axis.inside_another = false;
+    const std::string_view path = axis.path;
+    for (std::size_t dot = path.find('.'); dot != path.npos; dot = path.find('.', dot + 1)) {
+      if (!paths.contains(path.substr(0, dot))) continue;
+      axis.inside_another = true;
+      holding.insert(path.substr(0, dot));
+    }
+  }
+  for (Axis& axis : axes) axis.holds_narrower = axis.yields || holding.contains(axis.path);
+}
+
+}  // namespace
+
 bool complete(SpaceParts& parts) {
   parts.reasons.clear();
   for (const Requirement& requirement : parts.requirements) {
@@ -56,13 +78,12 @@ bool complete(SpaceParts& parts) {
   for (Axis& axis : parts.axes) {
     for (const Edit& edit : axis.edits) varied.insert(edit.leaf);
     if (axis.interval.leaf != kNone) varied.insert(axis.interval.leaf);
-    const std::string inside = axis.path + ".";
-    axis.holds_narrower = std::any_of(parts.axes.begin(), parts.axes.end(), [&](const Axis& other) {
-      return other.path.starts_with(inside);
-    });
   }
+  find_narrower(parts.axes);
   for (const Derivation& derivation : parts.derivations) varied.insert(derivation.leaf);
   complete_roles(parts, varied);
+  add_powers_that_vary(varied);
+  follow_rated_powers(parts.base);
   parts.varied_leaves.assign(varied.begin(), varied.end());
   compile_writes(parts);
   return compute_size(parts.root, parts);

@@ -55,6 +55,7 @@ struct Interval {
 struct Axis {
   std::string path;
   int depth = 0;             // parts of the path: broad paths are applied before narrow ones
+  bool yields = false;       // applied before all others, whatever its path
   int label_column = kNone;  // in Space::label_columns
   int when = kNone;          // formula
   std::vector<Setting> settings;
@@ -67,9 +68,10 @@ struct Axis {
   // that the role is there or not. One that does not implies it: there is a role of which something is said.
   int role = kNone;
   bool states_presence = false;
-  // Another axis has a narrower path inside this one: applying this one later than that one (as a
+  // Another axis has a narrower path inside this one, or this one yields: applying this one later than that one (as a
   // `when` does) takes a rebuild.
   bool holds_narrower = false;
+  bool inside_another = false;  // of an axis over a broader path
 };
 
 struct Branch;

@@ -94,11 +94,11 @@ bool read_hashes(std::string_view text, std::vector<std::uint64_t>& hashes) {
 
 class CsvTrace {
  public:
-  explicit CsvTrace(const std::string& name) : builder_(name) {}
+  CsvTrace(const std::string& name, std::string_view text) : text_(text), builder_(name, text) {}
 
-  engine::Result<std::shared_ptr<const engine::Trace>> read(std::string_view text) {
+  engine::Result<std::shared_ptr<const engine::Trace>> read() {
     bool readable = true;
-    CsvLines lines(text);
+    CsvLines lines(text_);
     std::string_view line;
     while (readable && lines.next(line)) {
       line_ = lines.number();
@@ -109,7 +109,7 @@ class CsvTrace {
         row(line);
       }
     }
-    return builder_.finish(text);
+    return builder_.finish();
   }
 
  private:
@@ -194,6 +194,7 @@ class CsvTrace {
     return true;
   }
 
+  std::string_view text_;
   TraceBuilder builder_;
   int line_ = 0;
   std::vector<TraceColumn> columns_;
@@ -208,7 +209,7 @@ class CsvTrace {
 
 engine::Result<std::shared_ptr<const engine::Trace>> parse_csv_trace(std::string_view text,
                                                                      const std::string& name) {
-  return CsvTrace(name).read(text);
+  return CsvTrace(name, text).read();
 }
 
 }  // namespace sweep

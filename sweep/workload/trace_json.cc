@@ -145,7 +145,7 @@ Written written_for(const std::string& key, std::string_view line) {
 
 engine::Result<std::shared_ptr<const engine::Trace>> parse_json_trace(std::string_view text,
                                                                       const std::string& name) {
-  TraceBuilder builder(name);
+  TraceBuilder builder(name, text);
   RowReader reader;
   TraceRowText row;
   bool first = true;
@@ -186,7 +186,7 @@ engine::Result<std::shared_ptr<const engine::Trace>> parse_json_trace(std::strin
         break;
     }
   }
-  return builder.finish(text);
+  return builder.finish();
 }
 
 }  // namespace sweep

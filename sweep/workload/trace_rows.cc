@@ -104,8 +104,8 @@ void TraceRowText::set(const TraceColumn& column, double value) {
   }
 }
 
-TraceBuilder::TraceBuilder(std::string file)
-    : file_(std::move(file)), trace_(std::make_shared<engine::Trace>()) {}
+TraceBuilder::TraceBuilder(std::string file, std::string_view whole)
+    : file_(std::move(file)), whole_(whole), trace_(std::make_shared<engine::Trace>()) {}
 
 void TraceBuilder::mistake(int line, int column, std::string what, std::string hint) {
   mistakes_.add({{file_, line, column}, std::move(what), std::move(hint)});
@@ -227,7 +227,7 @@ void TraceBuilder::add_row(const TraceRowText& row, int line, std::string_view t
   }
   check_whole(checked, TraceField::priority, row.priority, 0, kMostPriorities);
   if (row.places[std::size_t(TraceField::id)] != 0) check_id(checked);
-  if (checked.good) append(row);
+  if (checked.good) append(row, text);
 }
 
 std::int32_t TraceBuilder::number_of(std::string_view name, Names& names) {
@@ -238,7 +238,19 @@ std::int32_t TraceBuilder::number_of(std::string_view name, Names& names) {
   return found->second;
 }
 
-void TraceBuilder::append(const TraceRowText& row) {
+// Blocks are most of a trace that has them: their list grows to what the text so far promises for all of it. Doubled each time, it
+// would take three times as much.
+void TraceBuilder::make_room(std::size_t blocks, std::string_view text) {
+  const std::size_t needed = trace_->blocks.size() + blocks;
+  if (needed <= trace_->blocks.capacity()) return;
+  const double read = double(text.data() + text.size() - whole_.data());
+  const double promised = 1.02 * double(needed) * double(whole_.size()) / std::max(read, 1.0);
+  constexpr std::size_t least_text = 2;  // a digit and what parts it from the next
+  trace_->blocks.reserve(
+      std::max(needed, std::min(std::size_t(promised), whole_.size() / least_text)));
+}
+
+void TraceBuilder::append(const TraceRowText& row, std::string_view text) {
   engine::Trace& trace = *trace_;
   if (has(TraceField::arrival)) trace.arrival.push_back(row.arrival);
   trace.prompt.push_back(std::int32_t(row.prompt));
@@ -254,6 +266,7 @@ void TraceBuilder::append(const TraceRowText& row) {
   if (has(TraceField::hashes)) {
     // Chained: a block stands for everything before it too.
     std::uint64_t chain = 0;
+    make_room(row.hashes.size(), text);
     for (const std::uint64_t id : row.hashes) {
       chain = engine::mixed_seed(chain, id);
       trace.blocks.push_back(chain);
@@ -262,11 +275,10 @@ void TraceBuilder::append(const TraceRowText& row) {
   }
 }
 
-engine::Result<std::shared_ptr<const engine::Trace>> TraceBuilder::finish(
-    std::string_view content) {
+engine::Result<std::shared_ptr<const engine::Trace>> TraceBuilder::finish() {
   if (mistakes_.empty() && trace_->size() == 0) mistake(1, 1, "the trace has no rows");
   if (!mistakes_.empty()) return std::move(mistakes_).finish();
-  trace_->checksum = fmt::format("{:016x}", XXH3_64bits(content.data(), content.size()));
+  trace_->checksum = fmt::format("{:016x}", XXH3_64bits(whole_.data(), whole_.size()));
   return std::shared_ptr<const engine::Trace>(trace_);
 }
 

@@ -66,7 +66,8 @@ struct TraceRowText {
 
 class TraceBuilder {
  public:
-  explicit TraceBuilder(std::string file);
+  // `whole` is the text that all lines are of; it outlives the builder.
+  TraceBuilder(std::string file, std::string_view whole);
 
   void mistake(int line, int column, std::string what, std::string hint = {});
   // Whether a line is short enough to be looked at; a mistake where it is not.
@@ -83,7 +84,7 @@ class TraceBuilder {
   // `text` is the line the row was read from.
   void add_row(const TraceRowText& row, int line, std::string_view text);
 
-  engine::Result<std::shared_ptr<const engine::Trace>> finish(std::string_view content);
+  engine::Result<std::shared_ptr<const engine::Trace>> finish();
 
  private:
   // The row being checked.
@@ -99,9 +100,11 @@ class TraceBuilder {
   void check_arrival(Checked& checked);
   void check_id(Checked& checked);
   void check_blocks(Checked& checked);
-  void append(const TraceRowText& row);
+  void append(const TraceRowText& row, std::string_view text);
+  void make_room(std::size_t blocks, std::string_view text);
 
   std::string file_;
+  std::string_view whole_;
   std::int64_t line_bytes_ = input_limits().line_bytes;
   MistakeList mistakes_;
   std::shared_ptr<engine::Trace> trace_;

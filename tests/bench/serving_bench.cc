@@ -92,7 +92,7 @@ BENCHMARK(ServingOverlapped)->Unit(benchmark::kMillisecond);
 // Tokens queue in front of clients.
 void ServingFrontEnd(benchmark::State& state) {
   Scenario scenario = llama_on_a100(policy_named("vllm_v1"));
-  scenario.host.front_end_per_token = Seconds{50e-6};
+  scenario.host.front_end_per_message = Seconds{50e-6};
   run(state, scenario, *served().resources);
 }
 BENCHMARK(ServingFrontEnd)->Unit(benchmark::kMillisecond);

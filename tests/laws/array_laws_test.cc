@@ -273,8 +273,6 @@ TEST(ArrayLaws, TimeIsThatOfTheSlowestLevel) {
   scenario.device.memory_bandwidth = scenario.device.l2_bandwidth = BytesPerSecond{1e15};
   const double cycles = 25852 / scenario.device.clock.value;
   EXPECT_NEAR(made(scenario).image_latency.value, cycles, 1e-12);
-  scenario.device.peak.fp16 = FlopsPerSecond{1e9};
-  EXPECT_NEAR(made(scenario).image_latency.value, 2 * 118013952 / 1e9, 1e-9);
   scenario.device.peak.fp16 = FlopsPerSecond{1e18};
   scenario.device.memory_bandwidth = scenario.device.l2_bandwidth = BytesPerSecond{1e9};
   EXPECT_NEAR(made(scenario).image_latency.value, 11734912 / 1e9, 1e-9);
@@ -314,6 +312,34 @@ TEST(ArrayLaws, AGridHasRowsAndColumns) {
   EXPECT_EQ(outcome.reason,
             "a grid of 128 rows and 0 columns multiplies nothing: state both device.array.rows and "
             "device.array.columns, or neither");
+}
+
+// 128 x 128 multipliers x 2 x 1 GHz.
+TEST(ArrayLaws, APeakThatIsNotStatedFollowsFromTheGrid) {
+  Scenario stated = conv1(), unstated = stated;
+  stated.device.peak =
+      MatrixPeaks{.bf16 = FlopsPerSecond{32.768e12}, .fp16 = FlopsPerSecond{32.768e12}};
+  unstated.device.peak = {};
+  EXPECT_EQ(matrix_peak(unstated.device, Dtype::fp16).value, 32.768e12);
+  EXPECT_EQ(made(unstated).image_latency, made(stated).image_latency);
+  EXPECT_EQ(made(unstated).model_flops_utilization, made(stated).model_flops_utilization);
+  unstated.device.array.rows *= 2;
+  unstated.device.clock *= 3;
+  EXPECT_EQ(matrix_peak(unstated.device, Dtype::fp16).value, 6 * 32.768e12);
+}
+
+TEST(ArrayLaws, APeakBelowTheGridIsRefused) {
+  Scenario scenario = conv1();
+  scenario.device.peak = {};
+  scenario.device.peak.fp16 = scenario.device.peak.bf16 = FlopsPerSecond{32.768e12};
+  scenario.device.array.columns = 512;
+  const Outcome outcome = evaluate(scenario);
+  EXPECT_EQ(outcome.status, Status::infeasible);
+  EXPECT_EQ(
+      outcome.reason,
+      "device.peak.fp16 (32.77 TFLOP/s) is less than the grid does: 128 x 512 multipliers x 1 "
+      "multiprocessors x 2 x 1 GHz are 131.1 TFLOP/s; state as much, or no device.peak at all, "
+      "which then follows from the grid");
 }
 
 TEST(ArrayLaws, WhatDoesNotFitIsARowWithAReason) {

@@ -135,6 +135,18 @@ std::vector<double> around(double value) {
   return values;
 }
 
+// Nobody builds units that are faster in 16 bits than in 8. Of such a device kernels for 8 bits would compute in 16, whose operands take
+// twice the way through the chip.
+std::vector<double> buildable(const Leaf& leaf, const Scenario& scenario) {
+  const Device& device = scenario.device;
+  std::vector<double> values = around(leaf_as_double(scenario, leaf));
+  const bool sixteen_bits = leaf.path == "device.peak.bf16" || leaf.path == "device.peak.fp16";
+  if (sixteen_bits && device.peak.fp8.value > 0) {
+    std::erase_if(values, [&](double value) { return value > device.peak.fp8.value; });
+  }
+  return values;
+}
+
 class DirectionsAt : public testing::TestWithParam<TierChoice> {};
 
 TEST_P(DirectionsAt, HoldForEveryDevice) {
@@ -143,7 +155,7 @@ TEST_P(DirectionsAt, HoldForEveryDevice) {
     for (Scenario& scenario : tasks(device)) {
       scenario.calibration.tier = GetParam();
       for (const Leaf& leaf : leaves) {
-        expect_direction(scenario, leaf, around(leaf_as_double(scenario, leaf)));
+        expect_direction(scenario, leaf, buildable(leaf, scenario));
       }
     }
   }

@@ -43,7 +43,7 @@ axes:
       - {name: uneven, base: {device: a100-80gb-sxm, serving.decode_parts: even, step: {batch: 40, context: 900, longest_context: 8000}}}
       - {name: bridges, base: {device: {from: a100-80gb-pcie}, parallel.tp: 4, step.batch: 8}}
       - {name: hot, base: {device: {from: l4, power_limit: 30 W}, step: {phase: prefill, prompt: 2000}}}
-      - {name: grid, base: {device: {from: h100-sxm, architecture: systolic, multiprocessors: 4, array: {rows: 128, columns: 128, multiply_energy: 1 pJ, buffer_energy: 2 pJ, memory_energy: 100 pJ, multiplier_area_um2: 3000, buffer_area_mm2: 3}}, step: {batch: 40, context: 900}}}
+      - {name: grid, base: {device: {from: h100-sxm, architecture: systolic, multiprocessors: 4, peak: {bf16: 1 PFLOP/s, fp16: 1 PFLOP/s, fp8: 1 PFLOP/s}, array: {rows: 128, columns: 128, multiply_energy: 1 pJ, buffer_energy: 2 pJ, memory_energy: 100 pJ, multiplier_area_um2: 3000, buffer_area_mm2: 3}}, step: {batch: 40, context: 900}}}
       - {name: latent, base: {device: h200-sxm, model: deepseek-v3, parallel: {tp: 8, pp: 2, ep: 8}, quant: {weights: fp8, activations: fp8}}}
       - {name: scans, base: {model: {from: bamba-9b, scan: {groups: 2}}, step: {batch: 8, context: 900}}}
       - {name: deltas, base: {model: {from: qwen3-next-80b-a3b, layers: 4, scan: {gate_rank: 64, attention_layers: 2}}, parallel.tp: 2, step: {batch: 8, context: 900}}}
@@ -51,8 +51,10 @@ axes:
       - {name: bare, base: {model: {from: bamba-9b, mlp_layers: 20}, step: {batch: 8, context: 900}}}
       - {name: mixture, base: {model: mixtral-8x7b, parallel: {tp: 2, dp: 2, ep: 2}, step.batch: 16, quant: {weights: int4}}}
       - {name: exchange, base: {model: mixtral-8x7b, parallel: {dp: 4, ep: 4}, step: {batch: 64, context: 900}}}
+      - {name: copies by load, base: {model: qwen3-30b-a3b, parallel: {dp: 16, ep: 16}, step: {batch: 64, context: 900}}}
       - {name: copies, base: {model: qwen3-30b-a3b, parallel: {dp: 8, ep: 8, redundant_experts: 8}, step: {batch: 64, context: 900}}}
       - {name: blocks, base: {model: qwen3-30b-a3b, quant: {weights: fp8, activations: fp8, group: 128}, parallel: {dp: 4, ep: 4}, step: {batch: 64, context: 900}}}
+      - {name: one scale, base: {model: llama-3.1-8b, quant: {weights: fp8, activations: fp8, group: 1024}, step: {batch: 8, context: 900}}}
       - {name: windows, base: {model: gpt-oss-20b, quant: {weights: fp4, scope: experts}, step: {batch: 4, context: 9000}}}
       - {name: nodes, base: {parallel: {tp: 8, dp: 2}, step: {phase: prefill, prompt: 4000}, cluster: {devices_per_node: 4, nodes: 8, scale_up: nvlink-3, scale_out: infiniband-hdr-200}}}
       - {name: reduced, base: {parallel: {tp: 8}, step: {phase: prefill, prompt: 8000}}}
@@ -69,6 +71,9 @@ axes:
       - {name: tree, base: {speculation: {method: mtp, tokens: 3, acceptance: 0.5, tree: [2, 2], further_candidates: 0.5, draft_window: 500}, step: {batch: 4, context: 900}}}
       - {name: lengths, base: {task: serve, speculation: {method: heads, tokens: 2, acceptance: 0.5, dynamic: true}}}
       - {name: languages, base: {task: serve, serving.ordering: priority, speculation: {method: ngram, tokens: 2, acceptance: 0.5}, load: {classes: {high: {share: 0.3, acceptance: 0.9}, low: {share: 0.3, acceptance: 0.2}}}}}
+      - {name: messages, base: {task: serve, load.rate: 40 req/s, serving: {stream_interval: 4, first_message: with_others, receive_interval: 8}, host: {front_end_per_message: 20 ms, front_end_processes: 2, front_end_merges: false}}}
+      - {name: waits for others, base: {task: serve, load.rate: 40 req/s, serving: {batch_wait: 6, batch_wait_share: 0.1}}}
+      - {name: one scale in two pools, base: {task: serve, prefill: {}, quant: {weights: fp8, activations: fp8, group: 1024}}}
       - {name: told early, base: {task: serve, prefill: {}, transfer: {first_token: prefill}}}
       - {name: as the engine does, base: {task: serve, prefill: {}}}
       - {name: kept on the host, base: {task: serve, serving: {kv_blocks: 120, preempted_to_host: true}, prefill: {serving: {kv_blocks: 2000}}, load.lengths.output: 300}}
@@ -244,6 +249,10 @@ std::vector<LeafValue> other_values(const Leaf& leaf, const LeafValue& now) {
 // those of the main deployment move.
 bool is_knob(const Leaf& leaf) {
   if (leaf.path.starts_with("neighbour.") && leaf.path != "neighbour.present") return false;
+  // Read by the sweep, which gives points the powers that follow (sweep/space/powers).
+  for (const std::string_view part : {".rated_powers.", ".energy_scale", ".power_assumed"}) {
+    if (leaf.path.find(part) != std::string::npos) return false;
+  }
   return leaf.kind != LeafKind::text || other_texts().contains(leaf.path);
 }
 

@@ -146,15 +146,17 @@ TEST(ExpertTravel, WideGroupsGatherMore) {
   EXPECT_LT(over(2), over(8));
 }
 
-TEST(ExpertTravel, AutomaticIsLowLatencyInDecodesAndTheFasterInPrompts) {
+TEST(ExpertTravel, AutomaticIsTheFaster) {
   const auto time = [](ExpertTravel travel, bool prompts) {
     Scenario scenario = shared_experts(travel);
     if (prompts) scenario.step = {.phase = StepPhase::prefill, .batch = 8, .prompt = 700};
     return exchange_of(scenario);
   };
-  EXPECT_EQ(time(ExpertTravel::automatic, false), time(ExpertTravel::low_latency, false));
-  EXPECT_EQ(time(ExpertTravel::automatic, true),
-            std::min(time(ExpertTravel::low_latency, true), time(ExpertTravel::normal, true)));
+  for (const bool prompts : {false, true}) {
+    EXPECT_LE(
+        time(ExpertTravel::automatic, prompts),
+        std::min(time(ExpertTravel::low_latency, prompts), time(ExpertTravel::normal, prompts)));
+  }
 }
 
 // Kernels for many tokens forward them from node to node, which begins late and pays where there are many: of a prompt's thousands

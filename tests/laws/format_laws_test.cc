@@ -14,8 +14,8 @@
 namespace engine {
 namespace {
 
-constexpr Dtype kFormats[] = {Dtype::fp32, Dtype::bf16, Dtype::fp16, Dtype::fp8,
-                              Dtype::int8, Dtype::int4, Dtype::fp4};
+constexpr Dtype kFormats[] = {Dtype::fp32, Dtype::tf32, Dtype::bf16, Dtype::fp16,
+                              Dtype::fp8,  Dtype::int8, Dtype::int4, Dtype::fp4};
 
 Outcome prompt_on(const Device& device, Dtype weights, Dtype activations) {
   Scenario scenario = toys::scenario();

@@ -11,17 +11,18 @@ namespace {
 TEST(FrontEnd, ManyStepsAtOnceAreAsManyOneByOne) {
   for (std::uint64_t number = 0; number < 1000; ++number) {
     toys::Dice dice(number);
-    FrontEnd one, other;
+    const LateTokens late = dice.chance(0.5) ? LateTokens::join_it : LateTokens::queue_up;
+    FrontEnd one(late), other(late);
     const double busy = dice.between(0, 3);
-    one.take(0, busy);
-    other.take(0, busy);
+    one.take(0, {.further = busy});
+    other.take(0, {.further = busy});
     const std::int64_t steps = dice.whole(1, 50);
     const double step = dice.between(0, 0.2), rise = dice.chance(0.5) ? dice.between(0, 0.01) : 0;
     const double seconds = dice.between(0, 0.3);
     double now = 0;
     for (std::int64_t i = 0; i < steps; ++i) {
       now += step + rise * double(i);
-      one.take(now, seconds);
+      one.take(now, {.further = seconds});
     }
     other.take_steps(step, now, steps, seconds);
     EXPECT_NEAR(one.told(0), other.told(0), 1e-9) << number;
@@ -31,8 +32,8 @@ TEST(FrontEnd, ManyStepsAtOnceAreAsManyOneByOne) {
 // Whether a step is noted before or after what comes at its end, and whether alone or after others: the same is told.
 TEST(FrontEnd, WhatComesFromElsewhereDoesNotWaitForAStepThatEndsThen) {
   constexpr double step = 0.1, tokens = 0.3;
-  FrontEnd noted_before, noted_after;
-  for (int i = 1; i <= 3; ++i) noted_before.take(step * i, tokens);
+  FrontEnd noted_before(LateTokens::queue_up), noted_after(LateTokens::queue_up);
+  for (int i = 1; i <= 3; ++i) noted_before.take(step * i, {.further = tokens});
   noted_after.take_steps(step, 2 * step, 2, tokens);
   for (const double off : {-1e-12, 0.0, 1e-12}) {
     EXPECT_NEAR(noted_before.told_from_elsewhere(3 * step + off), step + 2 * tokens, 1e-9);
@@ -46,7 +47,8 @@ Scenario sixteen_clients(double front_end) {
   Scenario scenario = toys::served_at(1);
   scenario.load.arrivals = ArrivalKind::closed;
   scenario.load.clients = 16;
-  scenario.host.front_end_per_token = Seconds{front_end};
+  scenario.host.front_end_merges = false;
+  scenario.host.front_end_per_message = Seconds{front_end};
   return scenario;
 }
 
@@ -75,7 +77,8 @@ TEST(FrontEndLaws, OneThatKeepsUpDelaysTokensByItsTimeForAStep) {
 TEST(FrontEndLaws, TheEngineDoesNotWaitForIt) {
   Scenario scenario = toys::served_at(20);
   const Metrics without = evaluate(scenario, {}).metrics;
-  scenario.host.front_end_per_token =
+  scenario.host.front_end_merges = false;
+  scenario.host.front_end_per_message =
       Seconds{2e-3};  // 500 tokens a second, where 400 are asked for
   const Outcome busy = evaluate(scenario, {});
   EXPECT_NEAR(busy.metrics.utilization / without.utilization, 1, 1e-6);
@@ -85,8 +88,9 @@ TEST(FrontEndLaws, TheEngineDoesNotWaitForIt) {
 }
 
 TEST(FrontEndLaws, MoreThanItCanStreamIsAnOverload) {
-  Scenario scenario = toys::served_at(40);            // of the 80 that the engine could serve
-  scenario.host.front_end_per_token = Seconds{2e-3};  // 25 answers a second
+  Scenario scenario = toys::served_at(40);  // of the 80 that the engine could serve
+  scenario.host.front_end_merges = false;
+  scenario.host.front_end_per_message = Seconds{2e-3};  // 25 answers a second
   const Outcome outcome = evaluate(scenario, {});
   EXPECT_EQ(outcome.saturation, Saturation::overloaded);
   EXPECT_NEAR(outcome.metrics.output.value, 500, 10);
@@ -104,7 +108,8 @@ TEST(FrontEndLaws, FirstTokensOfCarriedAnswersQueueBehindStepsThatHaveEnded) {
           scenario.model = toys::mixture();
           scenario.parallel.dp = scenario.parallel.ep = 2;
         }
-        scenario.host.front_end_per_token = Seconds{front_end};
+        scenario.host.front_end_merges = false;
+        scenario.host.front_end_per_message = Seconds{front_end};
         scenario.load.lengths = {
             .distribution = LengthKind::lognormal, .prompt = 200, .output = 60};
         scenario.load.requests = 300;
@@ -118,7 +123,8 @@ TEST(FrontEndLaws, FirstTokensOfCarriedAnswersQueueBehindStepsThatHaveEnded) {
         EXPECT_NEAR(fast.metrics.ttft / slow.metrics.ttft, 1, 1e-9) << experts << front_end;
         EXPECT_NEAR(fast.metrics.ttft_p99 / slow.metrics.ttft_p99, 1, 1e-9);
         EXPECT_NEAR(fast.metrics.tpot / slow.metrics.tpot, 1, 1e-9);
-        scenario.host.front_end_per_token = Seconds{0};
+        scenario.host.front_end_merges = false;
+        scenario.host.front_end_per_message = Seconds{0};
         queued += (slow.metrics.ttft - evaluate(scenario).metrics.ttft).value;
       }
     }
@@ -133,7 +139,8 @@ TEST(FrontEndLaws, AFasterOneIsNeverSlowerToAnswer) {
     made.scenario.load.turns = 1;
     double before = 0;
     for (const double front_end : {0.0, 1e-4, 1e-3, 1e-2}) {
-      made.scenario.host.front_end_per_token = Seconds{front_end};
+      made.scenario.host.front_end_merges = false;
+      made.scenario.host.front_end_per_message = Seconds{front_end};
       const Outcome outcome = evaluate(made.scenario, made.resources);
       if (outcome.status != Status::ok) break;
       double last = 0;

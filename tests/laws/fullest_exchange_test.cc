@@ -164,6 +164,7 @@ TEST(FullestExchange, StepsAndTrainingWaitForSkewedExperts) {
   step.model = toys::mixture();
   step.device.memory_capacity = Bytes{1e13};
   step.parallel.dp = step.parallel.ep = 16;
+  step.parallel.expert_copies = ExpertCopies::fewest;
   step.step = {.phase = StepPhase::prefill, .batch = 1, .prompt = 4096};
   Scenario trained = toys::training();
   trained.model = toys::mixture();

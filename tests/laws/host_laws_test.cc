@@ -114,9 +114,10 @@ TEST(HostLaws, TheLineOfAStepIsTheSumOfItsParts) {
   }
 }
 
-// An engine whose own code takes 100 ms for each layer reads no prompt faster than that, however short, alone or served; steps that
-// replay a graph do not go through it. Where the device takes longer, it is not waited for.
-TEST(HostLaws, CodeOfLayersIsGoneThroughWhereKernelsAreLaunched) {
+// An engine whose own code takes 100 ms for each layer reads no prompt faster than that, however short, alone or served. That is what
+// prompts were measured to take: decodes take their launches, with a graph or without. Where the device takes longer, the host is not
+// waited for.
+TEST(HostLaws, CodeOfLayersIsGoneThroughForPrompts) {
   Scenario scenario = toys::scenario();
   scenario.request = {.batch = 1, .prompt = 2, .cached = 0, .output = 2};
   scenario.load.lengths.prompt = 2;
@@ -133,11 +134,37 @@ TEST(HostLaws, CodeOfLayersIsGoneThroughWhereKernelsAreLaunched) {
       EXPECT_NEAR(slow.ttft.value, layers * 0.1, 1e-9);
       scenario.host.layer_cost = Seconds{0};
       const Metrics fast = evaluated(scenario).metrics;
-      EXPECT_NEAR(slow.tpot.value, mode == HostMode::graph ? fast.tpot.value : layers * 0.1, 1e-9);
+      EXPECT_NEAR(slow.tpot.value, fast.tpot.value, 1e-9);
       scenario.host.layer_cost = fast.ttft / layers * 0.5;
       EXPECT_NEAR(evaluated(scenario).metrics.ttft.value, fast.ttft.value, 1e-9);
     }
   }
+}
+
+// Whoever adds one sequence to the largest batch with a graph pays for launching kernels one by one, which a model of some size hides:
+// no shipped engine loses more than a tenth there, by a step on its own or in serving.
+TEST(HostLaws, NoCliffBehindTheLargestGraph) {
+  int engines = 0;
+  for (const HostSettings& host : toys::shipped_hosts()) {
+    if (host.mode != HostMode::graph || host.largest_graph > 4096) continue;
+    ++engines;
+    for (const auto& [model, tp] :
+         {std::pair{"llama-3.1-8b", 1}, {"llama-3.1-70b", 4}, {"llama-3.1-70b", 8}}) {
+      Scenario scenario = toys::scenario();
+      scenario.device = toys::shipped("devices", "h200-sxm").device;
+      scenario.model = toys::shipped("models", model).model;
+      scenario.host = host;
+      scenario.parallel.tp = tp;
+      scenario.step.context = 128;
+      scenario.step.batch = host.largest_graph;
+      const double graph = evaluated(scenario).metrics.step_time.value;
+      scenario.step.batch = host.largest_graph + 1;
+      const double beyond = evaluated(scenario).metrics.step_time.value;
+      EXPECT_LE(beyond, 1.1 * graph) << host.name << " " << model << " tp " << tp;
+      EXPECT_GE(beyond, 0.95 * graph) << host.name << " " << model << " tp " << tp;
+    }
+  }
+  EXPECT_GE(engines, 8);
 }
 
 // A prompt of 100 tokens and 49 decodes that attend to 101 to 149: 100 + 49 x 125 tokens are listed, for a request on its own
@@ -177,7 +204,8 @@ TEST(HostLaws, StepsAndRequestsHaveNoFrontEnd) {
     scenario.task = task;
     scenario.step.batch = scenario.request.batch = 256;
     const double without = evaluated(scenario).metrics.output.value;
-    scenario.host.front_end_per_token = Seconds{1e-3};
+    scenario.host.front_end_merges = false;
+    scenario.host.front_end_per_message = Seconds{1e-3};
     EXPECT_EQ(evaluated(scenario).metrics.output.value, without);
   }
 }
@@ -220,7 +248,7 @@ TEST(HostLaws, GraphsOfSequencesHoldWithDrafts) {
       EXPECT_EQ(launch_mode(true, {batch, 5}, host), LaunchMode::replay) << host.name << batch;
     }
   }
-  EXPECT_EQ(sequences, 4);  // SGLang's and TensorRT-LLM's
+  EXPECT_EQ(sequences, 6);  // SGLang's and TensorRT-LLM's
 }
 
 // One request alone: each of its tokens waits for the device or for the front end, whichever is longer.
@@ -230,7 +258,8 @@ TEST(HostLaws, InServingTheFrontEndIsTheLeastTimeOfATokenAndOverlapsTheDevice) {
   const Resources resources = toys::trace({{0, 16, 65}});
   const double device = evaluate(scenario, resources).metrics.tpot.value;
   for (const double share : {0.5, 0.99, 2.0, 10.0}) {
-    scenario.host.front_end_per_token = Seconds{share * device};
+    scenario.host.front_end_merges = false;
+    scenario.host.front_end_per_message = Seconds{share * device};
     EXPECT_NEAR(evaluate(scenario, resources).metrics.tpot.value, std::max(1.0, share) * device,
                 0.02 * device * std::max(1.0, share))
         << share;

@@ -349,6 +349,17 @@ TEST(Rollout, WhatCannotBeIsARowWithAReason) {
                    }),
             "8 devices that train and 4 that make samples are more than the 11 of the cluster they "
             "share");
+  // What it takes over from training is said by name.
+  EXPECT_EQ(
+      reason(apart(),
+             [](Scenario& s) {
+               s.cluster.nodes = s.rollout.deployment.cluster.nodes = 1;
+               s.cluster.devices_per_node = s.rollout.deployment.cluster.devices_per_node = 32;
+               s.rollout.deployment.parallel.dp = s.parallel.dp;
+             }),
+      "8 devices that train and 32 that make samples are more than the 32 of the cluster they "
+      "share; as in the main deployment unless rollout.parallel states another: "
+      "rollout.parallel.dp 8");
   EXPECT_TRUE(reason(apart(), [](Scenario& s) {
                 s.rollout.deployment.device.memory_capacity = Bytes{1e9};
               }).starts_with("rollout: the model does not fit"));

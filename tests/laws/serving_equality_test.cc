@@ -117,7 +117,8 @@ TEST(ServingLaws, TheClosedFormEqualsSteppingWhereTokensQueue) {
     toys::RandomCase made = toys::random_case(number);
     toys::Dice dice(97'000'000 + number);
     const double alone = evaluate(made.scenario, made.resources).metrics.ttft.value;
-    made.scenario.host.front_end_per_token = Seconds{std::pow(10, dice.between(-5, -2))};
+    made.scenario.host.front_end_merges = false;
+    made.scenario.host.front_end_per_message = Seconds{std::pow(10, dice.between(-5, -2))};
     const Outcome fast = expect_equality(made, number);
     ASSERT_FALSE(HasFailure());
     queued += fast.status == Status::ok && fast.metrics.ttft.value > 2 * alone;

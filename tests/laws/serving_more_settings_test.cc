@@ -29,10 +29,23 @@ void vary_host(Fleet& fleet, const Switched& on, Dice& dice) {
   host.step_per_sequence = Seconds{dice.chance(0.3) ? dice.between(0, 1e-4) : 0};
   // Where steps may become shorter inside a stretch, when tokens are told is an estimate.
   if (!any_of(on, {"shared experts"}) && dice.chance(0.3)) {
-    host.front_end_per_token = Seconds{std::pow(10, dice.between(-5, -3))};
+    host.front_end_merges = false;
+    host.front_end_per_message = Seconds{std::pow(10, dice.between(-5, -3))};
   }
   // Fitted kernels, in which unequal contexts may take longer.
   if (dice.chance(0.3)) fleet.lab.context.calibration = toys::shared_transfer().get();
+}
+
+// When requests are taken in, and when clients hear of answers.
+void vary_intervals(Fleet& fleet, std::uint64_t number) {
+  Dice dice(55'000'000 + number);
+  ServingSettings& serving = fleet.main();
+  fleet.lab.made.scenario.host.front_end_merges = dice.chance(0.5);
+  serving.stream_interval = dice.chance(0.4) ? dice.whole(2, 20) : 1;
+  serving.first_message = dice.one_of<FirstMessage>();
+  serving.receive_interval = dice.chance(0.4) ? dice.whole(2, 20) : 1;
+  serving.batch_wait = dice.chance(0.4) ? dice.whole(1, 20) : 0;
+  serving.batch_wait_share = dice.between(0, 1);
 }
 
 void vary_load(Fleet& fleet, Dice& dice) {
@@ -100,12 +113,15 @@ void vary_draft(Fleet& fleet, const Switched& on, Dice& dice) {
   draft.reads_prompts = dice.chance(0.5);
 }
 
-void expect_case_alike(std::uint64_t number) {
+enum class Intervals : std::uint8_t { of_one_step, varied };
+
+void expect_case_alike(std::uint64_t number, Intervals intervals) {
   const Switched on = toys::drawn_mechanisms(number, 3);
   Fleet fleet(number);
   if (number % 3 == 0) fleet.keep_states();
   const std::string which = "case " + std::to_string(number) + toys::switch_on(fleet, on);
   vary_host(fleet, on, fleet.dice);
+  if (intervals == Intervals::varied) vary_intervals(fleet, number);
   vary_load(fleet, fleet.dice);
   vary_fleet(fleet, on, fleet.dice);
   vary_readers(fleet, fleet.dice);
@@ -116,7 +132,7 @@ void expect_case_alike(std::uint64_t number) {
 TEST(ServingMoreSettings, NothingIsLostAndTheClosedFormEqualsStepping) {
   const std::uint64_t first = toys::asked_for("LLMSWEEP_FIRST", 70'000'000);
   for (std::uint64_t number = first; number < first + 100 * toys::cases_of_each(8); ++number) {
-    expect_case_alike(number);
+    expect_case_alike(number, Intervals::varied);
     ASSERT_FALSE(HasFailure());
   }
 }
@@ -124,7 +140,7 @@ TEST(ServingMoreSettings, NothingIsLostAndTheClosedFormEqualsStepping) {
 // KV that lands inside a stretch: its first token is told behind those of the steps before, which the front end has to hand on.
 TEST(ServingMoreSettings, WhatLandsIsToldBehindWhatWasMadeBefore) {
   for (const std::uint64_t number : {70'000'251, 71'000'162, 72'000'032, 73'000'038, 74'000'213}) {
-    expect_case_alike(number);
+    expect_case_alike(number, Intervals::of_one_step);
   }
 }
 
@@ -132,7 +148,7 @@ TEST(ServingMoreSettings, WhatLandsIsToldBehindWhatWasMadeBefore) {
 // set blocks aside.
 TEST(ServingMoreSettings, WhatLandsIsToldBeforeWhatIsMadeAtThatMoment) {
   for (const std::uint64_t number : {211'239'379, 211'332'719, 211'524'581}) {
-    expect_case_alike(number);
+    expect_case_alike(number, Intervals::of_one_step);
   }
 }
 
@@ -140,7 +156,7 @@ TEST(ServingMoreSettings, WhatLandsIsToldBeforeWhatIsMadeAtThatMoment) {
 TEST(ServingMoreSettings, WhoIsAnsweredFirstAsksFirst) {
   for (const std::uint64_t number :
        {71'002'158, 75'040'357, 75'046'425, 75'070'884, 75'078'508, 75'127'854}) {
-    expect_case_alike(number);
+    expect_case_alike(number, Intervals::of_one_step);
   }
 }
 
@@ -149,16 +165,20 @@ TEST(ServingMoreSettings, WhoIsAnsweredFirstAsksFirst) {
 TEST(ServingMoreSettings, WhatSharesAWayForgetsRounding) {
   for (const std::uint64_t number : {75'108'666, 78'092'286, 78'125'210, 170'277'928, 170'621'059,
                                      170'861'434, 210'231'236, 211'038'080}) {
-    expect_case_alike(number);
+    expect_case_alike(number, Intervals::of_one_step);
   }
 }
 
 // A session's next request comes at the very moment at which another session begins: which of the two is read first does not hang on
 // rounding.
-TEST(ServingMoreSettings, WhoGoesOnComesBeforeWhoBegins) { expect_case_alike(210'557'595); }
+TEST(ServingMoreSettings, WhoGoesOnComesBeforeWhoBegins) {
+  expect_case_alike(210'557'595, Intervals::of_one_step);
+}
 
 // All that make way share what they hold, and leave at once: nobody begins again for ever.
-TEST(ServingMoreSettings, WhoGoesOnHasWhatTheOthersShared) { expect_case_alike(414'001'415); }
+TEST(ServingMoreSettings, WhoGoesOnHasWhatTheOthersShared) {
+  expect_case_alike(414'001'415, Intervals::of_one_step);
+}
 
 }  // namespace
 }  // namespace engine

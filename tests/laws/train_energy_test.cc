@@ -66,7 +66,7 @@ TEST(TrainEnergy, OfCopiesBesideWorkIsMemorys) {
   }
 }
 
-// Set to another clock, a processor draws in proportion to it above what it draws at rest, in training as in steps that are served.
+// Set to another clock, a device draws by the square of it above what it draws at rest, in training as in steps that are served.
 TEST(TrainEnergy, FollowsTheClockAsServedStepsDo) {
   Scenario scenario = step_of("llama-3.1-8b", "h200-sxm");
   scenario.device.power_limit = Watts{1e5};
@@ -76,8 +76,9 @@ TEST(TrainEnergy, FollowsTheClockAsServedStepsDo) {
   const auto drawn = [&](const Scenario& of) {
     const Outcome outcome = outcome_of(of);
     const Work& update = row_of(outcome, OpName::optimizer).work;
-    return (update.energy - device.memory_power * (update.bytes / device.memory_bandwidth)) /
-           update.time;
+    const double lower = of.device.on_chip_scale() * of.device.on_chip_scale();
+    const Joules memory = device.memory_power * (update.bytes / device.memory_bandwidth) * lower;
+    return (update.energy - memory) / update.time;
   };
   EXPECT_NEAR(drawn(scenario).value, device.busy_power.value, 1e-6 * device.busy_power.value);
   EXPECT_NEAR((drawn(slower) - device.idle_power) / (drawn(scenario) - device.idle_power), 0.49,

@@ -84,6 +84,47 @@ std::vector<LayerChunk> cut(std::int64_t layers, std::int64_t stages, std::int64
   return chunks;
 }
 
+// Which layers have experts, attend to a window or scan is a matter of their numbers, whatever chunk they lie in: chunks of one layer
+// add up to those of many, and the model's own counts are those of all.
+TEST(Stages, LayersAreTheSameHoweverTheyAreCut) {
+  for (const std::int64_t layers : {7, 24, 61}) {
+    for (const std::int64_t every : {1, 2, 3}) {
+      ModelSpec model = toys::model();
+      model.layers = layers;
+      model.moe = {.experts = 8, .top_k = 2, .intermediate = 64, .first_dense_layers = 3};
+      model.moe.every = every;
+      model.window = 512;
+      model.full_attention_every = every + 1;
+      const TrainSettings train{.method = Method::last_layers, .trained_layers = layers / 3};
+      std::vector<LayerChunk> one, cut;
+      cut_into_chunks(model, train, {.all = layers, .stages = layers}, one);
+      for (const std::int64_t chunks : {std::int64_t{1}, std::int64_t{2}, std::int64_t{5}}) {
+        cut_into_chunks(model, train, {.all = chunks, .stages = chunks}, cut);
+        std::size_t layer = 0;
+        LayerCounts all;
+        const auto add = [](const LayerCounts& more, LayerCounts& sum) {
+          sum.dense += more.dense;
+          sum.mixture += more.mixture;
+          sum.full += more.full;
+          sum.windowed += more.windowed;
+          sum.scanning += more.scanning;
+        };
+        for (const LayerChunk& chunk : cut) {
+          LayerCounts span, trained;
+          for (std::int64_t i = chunk.span.layers.all(); i > 0; --i, ++layer) {
+            add(one[layer].span.layers, span);
+            add(one[layer].trained.layers, trained);
+          }
+          EXPECT_EQ(span, chunk.span.layers);
+          EXPECT_EQ(trained, chunk.trained.layers);
+          add(span, all);
+        }
+        EXPECT_EQ(all, layer_counts(model));
+      }
+    }
+  }
+}
+
 // Llama 3 405B: 126 layers in 16 x 8 chunks; embedding and output take the place of a layer.
 TEST(StatedEnds, LeaveRoomForEmbeddingAndOutput) {
   const auto chunks = cut(126, 16, 8, {.first_stage_layers = 7, .last_stage_layers = 7});

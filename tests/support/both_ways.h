@@ -38,7 +38,7 @@ inline void expect_conservation(Fleet& fleet, const ServingStats::Summary& summa
   const bool waited = fleet.journey.pushes || summary.held > 0;
   if (summary.failed > 0 || (waited && summary.shed > 0)) return;
   // Rows have what clients are told, which is later.
-  if (fleet.lab.made.scenario.host.front_end_per_token.value > 0) return;
+  if (fleet.lab.made.scenario.host.front_end_per_message.value > 0) return;
   // Little: requests inside, summed over time, are the times that each was inside.
   double inside = 0;
   for (const RequestRow& row : fleet.lab.rows) {

@@ -99,9 +99,7 @@ void ToySweep::point(std::uint64_t index, sweep::Point& point) const {
 
 void ToySweep::outcome(std::uint64_t index, engine::Outcome& outcome) const {
   outcome.metrics = {};
-  outcome.kernels.clear();
-  outcome.requests.clear();
-  outcome.timeline.clear();
+  engine::clear_rows(outcome);
   outcome.reason_class = engine::ReasonClass::none;
   outcome.reason.clear();
   outcome.bound = engine::Bound(index % 3);

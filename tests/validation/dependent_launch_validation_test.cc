@@ -19,8 +19,8 @@ TEST(MeasuredDependentLaunch, SavesAsMuchOfAGapAsTheHostSays) {
   }
   ASSERT_GE(saved.size(), 7U);
   std::ranges::sort(saved);
-  const HostSettings waits = toys::shipped("hosts", "tensorrt-llm").host;
-  const HostSettings launches = toys::shipped("hosts", "tensorrt-llm-pdl").host;
+  const HostSettings waits = toys::shipped("hosts", "tensorrt-llm-2025").host;
+  const HostSettings launches = toys::shipped("hosts", "tensorrt-llm").host;
   EXPECT_NEAR((waits.kernel_gap - launches.kernel_gap).value, saved[saved.size() / 2], 0.5e-7);
 }
 

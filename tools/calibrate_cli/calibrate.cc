@@ -16,7 +16,10 @@
 #include "tools/calibrate/tables/profile_table.h"
 #include "tools/calibrate/tables/table_checks.h"
 #include "tools/calibrate/tables/trusted_rows.h"
+#include "tools/calibrate_cli/calibrate_host.h"
+#include "tools/calibrate_cli/calibrate_powers.h"
 #include "tools/calibrate_cli/device_option.h"
+#include "tools/calibrate_cli/use_of_calibration.h"
 #include "tools/calibrate_cli/verbs.h"
 #include "tools/command/exit_code.h"
 #include "tools/command/kernel_verbs.h"
@@ -39,6 +42,7 @@ struct CalibrateArguments {
   std::string engine;
   std::string network;
   std::string others;
+  std::string base;
 };
 
 void complain(const std::vector<engine::Mistake>& mistakes) {
@@ -157,6 +161,7 @@ int calibrate_measured(const CalibrateArguments& arguments) {
     written.push_back(named(one, *device));
   }
   write_out(written, arguments.output, arguments);
+  print("{}", use_of_measured(arguments.output, *device, standard_library()));
   return kOk;
 }
 
@@ -268,7 +273,10 @@ int calibrate_engine(const TransferOptions& options, const CalibrateArguments& a
     }
     fit.forms = std::move(forms).value();
   }
-  if (!arguments.output.empty()) write_out({fit.forms}, arguments.output, arguments);
+  if (!arguments.output.empty()) {
+    write_out({fit.forms}, arguments.output, arguments);
+    print("{}", use_of_engine(arguments.output));
+  }
   if (!arguments.rows.empty()) write_out({fit.rows}, arguments.rows, arguments);
   return kOk;
 }
@@ -310,6 +318,7 @@ int calibrate_transfer(const CalibrateArguments& arguments) {
     fit.calibration.reworded = false;
   }
   write_out({fit.calibration}, arguments.output, arguments);
+  print("{}", use_of_transfer());
   return kOk;
 }
 
@@ -322,6 +331,8 @@ void add_calibrate(CLI::App& app, int& exit_code) {
       "  llmsweep calibrate kernels.csv.gz --device h200-sxm -o h200-sxm.calibration\n"
       "  llmsweep calibrate --tier transfer a100-80gb-sxm=a.csv.gz h100-sxm=h.csv.gz -o "
       "t.calibration\n"
+      "  llmsweep calibrate --tier powers power.csv --device h200-sxm\n"
+      "  llmsweep calibrate --tier host steps.csv --base served.yaml -o specs/hosts/ours.yaml\n"
       "measured: one device's sweep; calls left out a fifth at a time give the error. transfer: "
       "parameters\n"
       "for devices that were never measured; each device left out in turn gives the error.");
@@ -330,8 +341,10 @@ void add_calibrate(CLI::App& app, int& exit_code) {
       ->type_name("TABLE");
   verb->add_option("--device", arguments->device, "measured: the device of the tables")
       ->type_name("NAME");
-  verb->add_option("--tier", arguments->tier, "measured (default) or transfer")
-      ->check(CLI::IsMember({"measured", "transfer"}))
+  verb->add_option("--tier", arguments->tier,
+                   "measured (default) or transfer; powers: prints what the device draws; host: "
+                   "a host whose steps take as long as ten measured ones or more")
+      ->check(CLI::IsMember({"measured", "transfer", "powers", "host"}))
       ->type_name("TIER");
   verb->add_option("--impl", arguments->impl,
                    "measured: only implementations this expression finds")
@@ -348,6 +361,10 @@ void add_calibrate(CLI::App& app, int& exit_code) {
   verb->add_option("--network", arguments->network,
                    "transfer: also fit the network profiles of this folder of public data")
       ->type_name("DIR");
+  verb->add_option("--base", arguments->base,
+                   "host: what a sweep says under 'base:' of the measured steps, which the table's "
+                   "columns complete")
+      ->type_name("FILE");
   verb->add_option("--source", arguments->source, "where the tables come from, for the record")
       ->type_name("TEXT");
   verb->add_option("-o,--output", arguments->output, "file to write")->type_name("FILE");
@@ -360,6 +377,14 @@ void add_calibrate(CLI::App& app, int& exit_code) {
                    "--output; else: generations that this file has are as it has them")
       ->type_name("FILE");
   verb->callback([arguments, &exit_code] {
+    if (arguments->tier == "powers") {
+      exit_code = calibrate_powers(arguments->tables, arguments->device);
+      return;
+    }
+    if (arguments->tier == "host") {
+      exit_code = calibrate_host(arguments->tables, arguments->base, arguments->output);
+      return;
+    }
     if (arguments->output.empty() && (arguments->rows.empty() || arguments->engine.empty())) {
       throw CLI::RequiredError("--output");
     }

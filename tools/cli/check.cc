@@ -7,17 +7,22 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include "engine/evaluate.h"
 #include "engine/leaves/leaves.h"
+#include "results/batch_sink.h"
 #include "sweep/language/read_value.h"
 #include "sweep/space/row_sink.h"
 #include "sweep/space/space_parts.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/outcome_summary.h"
+#include "tools/query/row_notes.h"
 #include "tools/terminal/terminal.h"
 
 namespace tools {
@@ -143,6 +148,8 @@ void show_points(const sweep::Space& space, const Survey& survey, sweep::PointBu
 // What came of the points that were evaluated.
 struct Trial {
   sweep::Tally tally;
+  std::vector<std::string> notes;         // about the rows that work
+  std::vector<std::string> calibrations;  // "h200-sxm, tier measured: my-h200": who takes which
   // The first point, by index, of each class of reason.
   struct Example {
     std::uint64_t index = ~std::uint64_t{0};
@@ -151,6 +158,58 @@ struct Trial {
   std::array<Example, enum_names(engine::ReasonClass{}).size()> examples;
   double detail_bytes = 0;  // on disk, of rows besides the points' own
   double seconds = 0;
+};
+
+// What kernel times come from, and the devices that take them from there.
+std::vector<std::string> calibrations_taken(const RunRows& rows) {
+  const Coded calibrations = rows.texts("calibration"), tiers = rows.texts("tier");
+  const Coded devices = rows.texts("device");
+  std::map<std::string, std::set<std::string>> takers;
+  for (std::size_t i = 0; i < rows.rows(); ++i) {
+    if (tiers[i].empty()) continue;  // the point does not work
+    const std::string_view name = calibrations[i].empty() ? "none" : calibrations[i];
+    takers[fmt::format("{}, tier {}", name, tiers[i])].emplace(devices[i]);
+  }
+  constexpr std::size_t most = 8;
+  std::vector<std::string> lines;
+  for (const auto& [source, names] : takers) {
+    std::string listed;
+    for (auto name = names.begin(); name != names.end(); ++name) {
+      if (std::size_t(std::distance(names.begin(), name)) == most) {
+        listed += fmt::format(", and {} more", names.size() - most);
+        break;
+      }
+      listed += (listed.empty() ? "" : ", ") + *name;
+    }
+    lines.push_back(source + ": " + listed);
+  }
+  return lines;
+}
+
+// Rows in memory, to be read as those of a run are.
+class TriedRows {
+ public:
+  explicit TriedRows(const sweep::Space& space)
+      : sink_(results::schema_inputs(space), results::BatchTables::points),
+        rows_(sink_.start_chunk()) {}
+  void add(const sweep::Point& point, const engine::Outcome& outcome) {
+    rows_->add(point, outcome);
+  }
+  // Adds what the rows say about themselves.
+  void tell(const sweep::Tally& tally, Trial& trial) {
+    sink_.finish_chunk(std::move(rows_), {}, tally);
+    if (sink_.rows() == 0) return;
+    const RunRows rows =
+        RunRows::of(results::ParquetReader("the points tried", std::string(sink_.file().bytes)));
+    NoteCounts counts;
+    counts.add(rows);
+    trial.notes = counts.texts(NoteEnd::remedy);
+    trial.calibrations = calibrations_taken(rows);
+  }
+
+ private:
+  results::BatchSink sink_;
+  std::unique_ptr<sweep::ChunkRows> rows_;
 };
 
 // Visits [0, count) in an order whose every beginning is spread evenly: steps of the golden section,
@@ -175,6 +234,7 @@ Trial try_points(const sweep::SweepSpec& spec, sweep::PointBuilder& builder, swe
   const std::uint64_t tries = std::min<std::uint64_t>(size, kMostEvaluated);
   EvenOrder order(tries);
   engine::Outcome outcome;
+  TriedRows rows(spec.space);
   const auto start = std::chrono::steady_clock::now();
   for (std::uint64_t i = 0; i < tries; ++i) {
     if (trial.tally.rows() >= kEvaluated && !nothing_works(trial.tally)) break;
@@ -182,6 +242,7 @@ Trial try_points(const sweep::SweepSpec& spec, sweep::PointBuilder& builder, swe
     if (builder.build(index, point) != sweep::Admission::admitted) continue;
     engine::evaluate_into(point.scenario, *spec.resources, outcome);
     trial.tally.count(outcome);
+    rows.add(point, outcome);
     Trial::Example& example = trial.examples[static_cast<std::size_t>(outcome.reason_class)];
     if (index < example.index) example = {index, outcome.reason};
     trial.detail_bytes += kKernelBytes * double(outcome.kernels.size()) +
@@ -192,6 +253,7 @@ Trial try_points(const sweep::SweepSpec& spec, sweep::PointBuilder& builder, swe
   }
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   trial.seconds = taken.count();
+  rows.tell(trial.tally, trial);
   return trial;
 }
 
@@ -210,6 +272,7 @@ void show_trial(const Trial& trial, std::uint64_t points) {
     print("  {:<12} {:>8}  point {}: {}\n", name_of(static_cast<engine::ReasonClass>(i)),
           grouped(tally.by_class[i]), trial.examples[i].index, trial.examples[i].reason);
   }
+  for (const std::string& line : trial.calibrations) print("calibration {}\n", line);
 }
 
 // Time and size of the whole sweep, from the points that were tried.
@@ -276,13 +339,14 @@ int print_check(const sweep::SweepSpec& spec) {
     show_trial(trial, std::uint64_t(points));
     show_estimate(trial, points);
   }
-  for (const std::string& note : spec.notes) print("note: {}\n", note);
-  for (const std::string& note : device_notes(space)) print("note: {}\n", note);
+  print_notes(stdout, spec.notes);
+  print_notes(stdout, device_notes(space));
+  print_notes(stdout, trial.notes);
   if (size > spec.limit) {
     print("more than the limit of {}: run with --limit {}\n", grouped(spec.limit), size);
   }
   if (!nothing_works(trial.tally)) return kOk;
-  std::fflush(stdout);
+  flush_out(stdout);
   print(stderr, "warning: {}", nothing_works_text(trial.tally, spec));
   return kNoPoint;
 }

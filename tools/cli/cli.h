@@ -31,6 +31,7 @@ void add_questions(CLI::App& app, int& exit_code);  // top, pareto, sensitivity
 void add_compare(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
 void add_slurm(CLI::App& app, int& exit_code);
+void add_notes(CLI::App& app, int& exit_code);
 void add_sql(CLI::App& app, int& exit_code);
 void add_status(CLI::App& app, int& exit_code);  // status, finish
 void add_trace(CLI::App& app, int& exit_code);

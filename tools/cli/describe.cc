@@ -97,15 +97,24 @@ std::string default_text(const engine::Leaf& leaf, const engine::LeafValue& valu
   return zero && leaf.range.zero_word != nullptr ? leaf.range.zero_word : text;
 }
 
+// What is said of a field or column.
+enum class Detail : std::uint8_t { names, meanings };
+
 // Both print what matches with a heading, or nothing, and return how many they printed.
-int describe_fields(const std::string& filter) {
+int describe_fields(const std::string& filter, Detail detail) {
   const engine::Scenario defaults;
   int found = 0;
   for (const engine::Leaf& leaf : engine::leaf_table().leaves) {
     if (!matches(leaf.path, filter) || repeats_main(leaf, filter)) continue;
     if (found++ == 0) {
       print("Fields of a scenario: under 'base', as axes, and in expressions.\n\n");
-      print("{:<36} {:<34} {:<14} {}\n", "field", "unit or values", "default", "meaning");
+      print("{:<36} {:<34} {:<14} {}\n", "field", "unit or values", "default",
+            detail == Detail::meanings ? "meaning" : "");
+    }
+    if (detail == Detail::names) {
+      print("{:<36} {:<34} {}\n", leaf.path, kind_text(leaf),
+            default_text(leaf, engine::get_leaf(defaults, leaf)));
+      continue;
     }
     print("{:<36} {:<34} {:<14} {}{}{}\n", leaf.path, kind_text(leaf),
           default_text(leaf, engine::get_leaf(defaults, leaf)), leaf.meaning,
@@ -119,16 +128,16 @@ struct DescribedTable {
   std::vector<results::Column> columns;
 };
 
-int describe_columns(const DescribedTable& table, const std::string& filter) {
+int describe_columns(const DescribedTable& table, const std::string& filter, Detail detail) {
   int found = 0;
   for (const results::Column& column : table.columns) {
     if (!matches(column.name, filter)) continue;
     if (found++ == 0) {
       print("\nColumns of {}/*.parquet\n\n{:<36} {:<8} {:<10} {:<8} {}\n", table.name, "column",
-            "type", "unit", "is a", "meaning");
+            "type", "unit", "is a", detail == Detail::meanings ? "meaning" : "");
     }
     print("{:<36} {:<8} {:<10} {:<8} {}\n", column.name, engine::name_of(column.type), column.unit,
-          engine::name_of(column.role), column.description);
+          engine::name_of(column.role), detail == Detail::meanings ? column.description : "");
   }
   return found;
 }
@@ -176,9 +185,9 @@ int nothing_described(const std::string& filter) {
   return kMistake;
 }
 
-int describe(const std::string& filter) {
-  int found = describe_fields(filter);
-  for (const DescribedTable& table : tables()) found += describe_columns(table, filter);
+int describe(const std::string& filter, Detail detail) {
+  int found = describe_fields(filter, detail);
+  for (const DescribedTable& table : tables()) found += describe_columns(table, filter, detail);
   return found > 0 ? int(kOk) : nothing_described(filter);
 }
 
@@ -189,7 +198,11 @@ void add_describe(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand("describe", "Describe every field and column");
   verb->footer("  llmsweep describe bandwidth      those whose name contains 'bandwidth'");
   verb->add_option("filter", *filter, "part of a name");
-  verb->callback([filter, &exit_code] { exit_code = describe(*filter); });
+  auto detail = std::make_shared<Detail>(Detail::meanings);
+  verb->add_flag_callback(
+      "--short", [detail] { *detail = Detail::names; },
+      "names, units and defaults, without what they mean");
+  verb->callback([filter, detail, &exit_code] { exit_code = describe(*filter, *detail); });
 }
 
 }  // namespace tools

@@ -1,6 +1,8 @@
 // llmsweep evaluate: points for optimisers over an open pipe.
+#include <cerrno>
 #include <iostream>
 #include <memory>
+#include <system_error>
 
 #include "tools/cli/cli.h"
 #include "tools/evaluate/evaluation_server.h"
@@ -29,6 +31,9 @@ void add_evaluate(CLI::App& app, int& exit_code) {
   verb->callback([threads, &exit_code] {
     std::ios::sync_with_stdio(false);
     EvaluationServer(standard_library(), *threads).serve(std::cin, std::cout);
+    if (!std::cout.flush()) {
+      throw std::system_error(errno, std::generic_category(), "cannot write the output");
+    }
     exit_code = kOk;
   });
 }

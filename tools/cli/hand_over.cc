@@ -38,10 +38,10 @@ int hand_over(char** argv) {
   if (reason == ENOENT) {
     mistake.what =
         fmt::format("'{}' needs {}, which is not in {}", argv[1], kKernelProgram, folder.string());
-    if (std::filesystem::exists(folder / "CMakeCache.txt", error)) {
-      mistake.hint =
-          fmt::format("build it: cmake --build {} --target {}", folder.string(), kKernelProgram);
-    }
+    const bool built_here = std::filesystem::exists(folder / "CMakeCache.txt", error);
+    mistake.hint =
+        fmt::format("build it: {}cmake --build {} --target {}", built_here ? "" : "in a checkout: ",
+                    built_here ? folder.string() : "build/release", kKernelProgram);
   }
   print(stderr, "{}", engine::to_text({mistake}));
   return kFailure;

@@ -12,6 +12,7 @@
 #include "results/text_table.h"
 #include "tools/cli/cli.h"
 #include "tools/import/chakra_trace.h"
+#include "tools/import/genai_perf_result.h"
 #include "tools/import/profiler_trace.h"
 #include "tools/import/vllm_result.h"
 #include "tools/terminal/terminal.h"
@@ -19,7 +20,30 @@
 namespace tools {
 namespace {
 
-struct VllmArguments {
+using ReadResult = engine::Result<LoadResult> (*)(const std::filesystem::path&);
+
+// A verb that makes a measured run of files of a load generator: what it says, and which reader it uses.
+struct LoadVerb {
+  const char* name;
+  const char* summary;
+  const char* files;
+  const char* details;  // what keeps single requests in a file
+  ReadResult read;
+};
+
+constexpr LoadVerb kLoadVerbs[] = {
+    {"vllm", "Results of 'vllm bench serve --save-result' as a measured run", "JSON files of vLLM",
+     "'vllm bench serve --save-detailed' keeps them", read_vllm_result},
+    {"sglang", "Results of 'sglang.bench_serving --output-file' as a measured run",
+     "JSON files of SGLang, one result in each", "'--output-details' keeps them",
+     read_sglang_result},
+    {"genai-perf", "Summaries of GenAI-Perf or AIPerf as a measured run",
+     "profile_export_genai_perf.json or profile_export_aiperf.json of each point",
+     "its summaries have none", read_genai_perf_result},
+};
+
+struct LoadArguments {
+  const LoadVerb* verb = nullptr;
   std::string spec;
   std::vector<std::string> files;
   std::vector<std::uint64_t> points;
@@ -29,18 +53,18 @@ struct VllmArguments {
 // One file, and the point that it measures.
 struct Measured {
   sweep::Point point;
-  VllmResult result;
+  LoadResult result;
 };
 
 // The measurements, or nothing once every mistake is told.
-std::optional<std::vector<Measured>> read_measured(const VllmArguments& arguments,
+std::optional<std::vector<Measured>> read_measured(const LoadArguments& arguments,
                                                    const sweep::SweepSpec& spec) {
   std::vector<Measured> measured;
   bool sound = true;
   for (std::size_t i = 0; i < arguments.files.size(); ++i) {
     const std::uint64_t index = arguments.points.empty() ? i : arguments.points[i];
     BuiltPoint built = build_or_say(spec, index);
-    auto result = read_vllm_result(arguments.files[i]);
+    auto result = arguments.verb->read(arguments.files[i]);
     if (!result) print(stderr, "{}", engine::to_text(result.mistakes()));
     sound = sound && built.point && result;
     if (!sound) continue;
@@ -72,7 +96,7 @@ std::optional<std::vector<Measured>> read_measured(const VllmArguments& argument
   return measured;
 }
 
-int write_measured(const VllmArguments& arguments, const sweep::SweepSpec& spec,
+int write_measured(const LoadArguments& arguments, const sweep::SweepSpec& spec,
                    const std::vector<Measured>& measured) {
   const sweep::Space& space = spec.space;
   // Of another kind than a simulation of the same spec: neither goes on in the other's folder.
@@ -112,7 +136,7 @@ int write_measured(const VllmArguments& arguments, const sweep::SweepSpec& spec,
   return kOk;
 }
 
-int import_vllm(const VllmArguments& arguments) {
+int import_load(const LoadArguments& arguments) {
   if (!arguments.points.empty() && arguments.points.size() != arguments.files.size()) {
     print(stderr, "error: --points: {} numbers for {} files\n", arguments.points.size(),
           arguments.files.size());
@@ -129,9 +153,8 @@ int import_vllm(const VllmArguments& arguments) {
   if (!measured) return kMistake;
   for (const Measured& one : *measured) {
     if (!one.result.detailed) {
-      print(stderr,
-            "note: point {}: no single requests; 'vllm bench serve --save-detailed' keeps them\n",
-            one.point.index);
+      print(stderr, "note: point {}: no single requests; {}\n", one.point.index,
+            arguments.verb->details);
     } else if (!one.result.timed) {
       print(stderr,
             "note: point {}: the file does not say when requests began; times of each count from "
@@ -188,30 +211,29 @@ int import_trace(ReadTrace read, const std::string& trace, const std::string& fi
   return kOk;
 }
 
-void add_vllm(CLI::App& import, int& exit_code) {
-  auto arguments = std::make_shared<VllmArguments>();
-  CLI::App* verb = import.add_subcommand(
-      "vllm", "Results of 'vllm bench serve --save-result' as a measured run");
-  verb->footer(
+void add_load(CLI::App& import, const LoadVerb& load, int& exit_code) {
+  auto arguments = std::make_shared<LoadArguments>();
+  arguments->verb = &load;
+  CLI::App* verb = import.add_subcommand(load.name, load.summary);
+  verb->footer(fmt::format(
       "The sweep says what was measured: its point 0 is the first file, and so on, or as --points "
       "says. The run then has\n"
       "these points with the figures and requests of the files, and can be compared with the "
       "simulated one:\n"
-      "  llmsweep import vllm served.yaml rate2.json rate8.json -o runs/measured\n"
+      "  llmsweep import {} served.yaml rate2.json rate8.json -o runs/measured\n"
       "  llmsweep run served.yaml -o runs/simulated\n"
-      "  llmsweep compare runs/measured runs/simulated --common --tolerance 10%");
+      "  llmsweep compare runs/measured runs/simulated --common --tolerance 10%",
+      load.name));
   verb->add_option("spec", arguments->spec, "the sweep whose points were measured")
       ->required()
       ->type_name("SPEC");
-  verb->add_option("files", arguments->files, "JSON files of vLLM")
-      ->required()
-      ->type_name("FILE...");
+  verb->add_option("files", arguments->files, load.files)->required()->type_name("FILE...");
   verb->add_option("--points", arguments->points,
                    "index of the point of each file (default: 0, 1, ...)")
       ->delimiter(',')
       ->type_name("I,J,...");
   verb->add_option("-o,--output", arguments->folder, "run folder")->required()->type_name("DIR");
-  verb->callback([arguments, &exit_code] { exit_code = import_vllm(*arguments); });
+  verb->callback([arguments, &exit_code] { exit_code = import_load(*arguments); });
 }
 
 // A verb that makes a kernel table of a trace: what it says, and which reader it uses.
@@ -262,7 +284,7 @@ void add_import(CLI::App& app, int& exit_code) {
   CLI::App* verb =
       app.add_subcommand("import", "What others measured, to compare with or to calibrate on");
   verb->require_subcommand(1);
-  add_vllm(*verb, exit_code);
+  for (const LoadVerb& load : kLoadVerbs) add_load(*verb, load, exit_code);
   for (const TraceVerb& trace : kTraceVerbs) add_trace(*verb, trace, exit_code);
 }
 

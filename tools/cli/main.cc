@@ -3,9 +3,11 @@
 
 #include "tools/cli/cli.h"
 #include "tools/cli/hand_over.h"
+#include "tools/command/end_with_parent.h"
 #include "tools/command/run_command.h"
 
 int main(int argc, char** argv) {
+  tools::end_with_parent();
   if (tools::is_handed_over(argc, argv)) return tools::hand_over(argv);
   CLI::App app{
       "Sweeps the design space of LLM systems: a YAML spec in, Parquet tables out.\n\n"
@@ -41,6 +43,7 @@ int main(int argc, char** argv) {
   tools::add_status(app, exit_code);
   tools::add_slurm(app, exit_code);
   tools::add_verify(app, exit_code);
+  tools::add_notes(app, exit_code);
   tools::add_list(app, exit_code);
   tools::add_show(app, exit_code);
   tools::add_describe(app, exit_code);

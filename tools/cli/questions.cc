@@ -9,9 +9,11 @@
 #include "engine/scenario.h"
 #include "results/failure.h"
 #include "tools/cli/cli.h"
+#include "tools/command/standard_library.h"
 #include "tools/launch/launch_flags.h"
 #include "tools/query/answer.h"
 #include "tools/query/ranking.h"
+#include "tools/query/row_notes.h"
 #include "tools/query/sensitivity.h"
 #include "tools/terminal/terminal.h"
 
@@ -114,8 +116,11 @@ Answered answered(const QuestionArguments& arguments, const Answer& answer) {
     if (const auto mistakes = not_launched(*rows, *found, arguments); !mistakes.empty()) {
       return {.exit_code = complain(mistakes)};
     }
-    for (const std::string& note : rows->notes()) print(stderr, "note: {}\n", note);
-    for (const std::string& note : found->notes) print(stderr, "note: {}\n", note);
+    print_notes(stderr, rows->notes());
+    print_notes(stderr, found->notes);
+    NoteCounts about;
+    about.add(*rows, found->rows);
+    print_notes(stderr, about.texts(NoteEnd::without));
     print_counts(*found, arguments);
     if (found->rows.empty()) return {.exit_code = kNoPoint};
     return {.table = answer(*rows, *found, question)};
@@ -177,7 +182,9 @@ results::TextTable with_launch(results::TextTable table, const RunRows& rows,
   if (asked->launch.empty()) return table;
   results::TextColumn& column = table.columns.emplace_back("launch");
   const auto engine = *engine::from_name<LaunchEngine>(asked->launch);
-  for (const std::string& line : launch_commands(rows, chosen, engine)) column.append(line);
+  for (const std::string& line : launch_commands(rows, chosen, engine, standard_library())) {
+    column.append(line);
+  }
   return table;
 }
 

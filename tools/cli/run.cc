@@ -22,6 +22,9 @@
 #include "tools/cli/outcome_summary.h"
 #include "tools/cli/progress_display.h"
 #include "tools/cli/shell_command.h"
+#include "tools/query/row_notes.h"
+#include "tools/status/run_status.h"
+#include "tools/status/what_to_do.h"
 #include "tools/terminal/terminal.h"
 
 namespace tools {
@@ -37,6 +40,7 @@ struct RunArguments {
   std::uint64_t limit = 0;
   double point_budget = engine::kPointBudget;
   bool dry_run = false;
+  bool quiet = false;
   std::string command;  // that goes on with this run, to paste into a shell
 };
 
@@ -66,10 +70,18 @@ void keep_freed_memory() {
   mallopt(M_ARENA_MAX, 4);
 }
 
-// Whether every shard is done. Others may have finished while this one ran.
-bool is_complete(const std::string& folder) {
+// What the whole run has, once every shard is done: others may have finished while this one ran, and a worker knows its own rows only.
+std::optional<sweep::Tally> tally_of_all(const std::string& folder) {
   const auto summary = results::summarise(folder);
-  return summary && summary->complete();
+  return summary && summary->complete() ? std::optional(summary->tally) : std::nullopt;
+}
+
+// The last worker to end says what no other will: the folder is no longer held by it.
+void say_what_the_dead_hold(const std::string& folder) {
+  const auto status = run_status(folder);
+  if (!status || status->is_complete()) return;
+  const std::string held = held_by_the_dead(folder, *status);
+  if (!held.empty()) print(stderr, "note: {}", held);
 }
 
 // The positions of this call: a fixed share, or what a worker takes piece by piece.
@@ -140,9 +152,16 @@ int say_how_it_ended(const RunArguments& arguments, const sweep::SweepSpec& spec
   }
   print("tables: {}; in Python: pandas.read_parquet({})\n", tables,
         python_text(arguments.folder + "/points"));
-  if (!nothing_works(all) || !is_complete(arguments.folder)) return kOk;
-  std::fflush(stdout);
-  print(stderr, "warning: {}", nothing_works_text(all, spec));
+  if (report.tally.positions() == 0 && !arguments.worker.empty()) {
+    print("nothing was left for this worker: others have done or taken all of it\n");
+  }
+  // Of many workers the last one sees all rows, and reads them.
+  const std::optional<sweep::Tally> whole = tally_of_all(arguments.folder);
+  if (!whole) return kOk;
+  flush_out(stdout);
+  if (const auto notes = notes_of_run(arguments.folder)) print_notes(stderr, *notes);
+  if (!nothing_works(*whole)) return kOk;
+  print(stderr, "warning: {}", nothing_works_text(*whole, spec));
   return kNoPoint;
 }
 
@@ -162,8 +181,8 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
     return kMistake;
   }
   for (const std::string& notice : folder->notices()) print(stderr, "note: {}\n", notice);
-  for (const std::string& note : spec.notes) print(stderr, "note: {}\n", note);
-  for (const std::string& note : device_notes(space)) print(stderr, "note: {}\n", note);
+  print_notes(stderr, spec.notes);
+  print_notes(stderr, device_notes(space));
 
   std::unique_ptr<results::Archive> archive;
   if (!arguments.reuse.empty()) {
@@ -188,7 +207,8 @@ int run_into_folder(const RunArguments& arguments, const results::Shard& shard,
   const auto start = std::chrono::steady_clock::now();
   {
     results::ParquetSink sink(*folder, results::schema_inputs(space));
-    const ProgressDisplay display(progress, work.before, work.expected);
+    std::optional<ProgressDisplay> display;
+    if (!arguments.quiet) display.emplace(progress, work.before, work.expected);
     report = sweep::run_points(space, work.supply, sink,
                                {.resources = spec.resources.get(),
                                 .threads = arguments.threads,
@@ -235,8 +255,11 @@ int run(RunArguments arguments) {
   }
   if (!within_limit_or_complain(*spec, arguments.spec, arguments.limit)) return kMistake;
   keep_freed_memory();
+  if (arguments.quiet) silence(stdout);
   try {
-    return run_into_folder(arguments, *shard, *spec);
+    const int ended = run_into_folder(arguments, *shard, *spec);
+    if (takes && ended == kOk) say_what_the_dead_hold(arguments.folder);
+    return ended;
   } catch (const results::FailsAgain& failure) {
     print(stderr, "error: {}\n", failure.what());
     return kFailure;
@@ -289,6 +312,8 @@ void add_run(CLI::App& app, int& exit_code, const std::string& program) {
                    "points again")
       ->check(above_zero())
       ->type_name("N");
+  verb->add_flag("-q,--quiet", arguments->quiet,
+                 "no progress and no summary; what one has to know is said all the same");
   verb->add_flag("--dry-run", arguments->dry_run, "only say what would run, as 'check' does");
   verb->callback([arguments, &exit_code, verb, program] {
     arguments->command = given_command(program, *verb);

@@ -1,12 +1,15 @@
 // llmsweep slurm: a sweep on a Slurm cluster, as an array of workers and a job that finishes it.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "results/durable_file.h"
 #include "results/failure.h"
@@ -47,8 +50,34 @@ void forget_failures(const fs::path& logs) {
   }
 }
 
+// sbatch reads its options line by line, and the shell the rest: a line end in one of them would begin a line of its own.
+bool is_one_line(const char* option, std::string_view value) {
+  const auto control = std::ranges::find_if(value, [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) == 0x7f;
+  });
+  if (control == value.end()) return true;
+  const auto place = control - value.begin();
+  print(
+      stderr,
+      "error: {0}: character {1} is a control character, \\x{2:02x}, after '{3}'\n  hint: a job's "
+      "script has each option in a line of its own; write {0} in one line of text\n",
+      option, place + 1, static_cast<unsigned char>(*control), value.substr(0, std::size_t(place)));
+  return false;
+}
+
+bool options_are_lines(const SlurmJob& job) {
+  bool good = true;
+  for (const auto& [option, value] :
+       {std::pair{"--output", &job.folder}, std::pair{"--partition", &job.partition},
+        std::pair{"--time", &job.time}, std::pair{"--memory", &job.memory}}) {
+    good = is_one_line(option, *value) && good;
+  }
+  return good;
+}
+
 int submit(SlurmArguments arguments) {
   SlurmJob& job = arguments.job;
+  if (!options_are_lines(job)) return kMistake;
   const auto spec = read_or_complain(job.spec);
   if (!spec || !within_limit_or_complain(*spec, job.spec, job.limit)) return kMistake;
   job.limit = spec->space.size();

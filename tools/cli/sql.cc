@@ -21,10 +21,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Arguments: folder, query, file, tables of the run. The query sees each table by its name.
+// Arguments: folder, query, file, tables of the run. The query sees each table by its name. Python is started with -I, so that
+// it runs nothing that lies in the working directory. With that it also leaves out PYTHONPATH and packages of the user's
+// own, where DuckDB may be: absolute places of theirs come back, last.
 constexpr const char* kScript = R"py(
 import glob
+import os
+import site
 import sys
+for place in os.environ.get("PYTHONPATH", "").split(os.pathsep):
+    if os.path.isabs(place):
+        sys.path.append(place)
+if sys.prefix == sys.base_prefix:
+    site.addsitedir(site.getusersitepackages())
 folder, query, file, *tables = sys.argv[1:]
 try:
     import duckdb
@@ -45,9 +54,13 @@ try:
         answer.write_csv(file)
     else:
         answer.show(max_rows=200)
+    sys.stdout.flush()
 except duckdb.Error as mistake:
     print(f"llmsweep sql: {mistake}", file=sys.stderr)
     sys.exit(2)
+except OSError as failure:
+    print(f"llmsweep: cannot write the output: {failure.strerror}", file=sys.stderr)
+    os._exit(1)
 )py";
 
 // The one that tools/test made, if this is a checkout that has it.
@@ -86,7 +99,7 @@ int ask(const std::string& folder, const std::string& query, const std::string& 
     print(stderr, "note: {} is not finished: {} of {} positions are done\n", folder,
           known->done.count(), known->positions);
   }
-  std::vector<std::string> words = {python(), "-c", kScript, folder, query, file};
+  std::vector<std::string> words = {python(), "-I", "-c", kScript, folder, query, file};
   for (const std::string_view table : enum_names(results::Table{})) {
     const fs::path place = fs::path(folder) / table;
     if (fs::exists(place) && !fs::is_empty(place)) words.emplace_back(table);

@@ -12,6 +12,7 @@
 #include "tools/cli/shell_command.h"
 #include "tools/query/answer.h"
 #include "tools/status/run_status.h"
+#include "tools/status/what_to_do.h"
 #include "tools/terminal/terminal.h"
 
 namespace tools {
@@ -20,7 +21,6 @@ namespace {
 constexpr std::size_t kMostRanges = 8;
 // A run may be split among a million. Beyond so many only those that wrote or write something are told.
 constexpr std::size_t kMostIdle = 64;
-constexpr std::size_t kMostCommands = 64;
 
 bool is_idle(const ShardStatus& shard) {
   return shard.parts == 0 && shard.writer != results::Writer::alive;
@@ -78,29 +78,6 @@ results::TextTable shard_table(const RunStatus& status, const std::vector<ShardS
   return table;
 }
 
-// The commands that do what is left.
-void print_what_to_do(const std::string& folder, const RunStatus& status) {
-  const std::string run = fmt::format("go on with: llmsweep run {} -o {}",
-                                      shell_word(folder + "/run.yaml"), shell_word(folder));
-  const bool taken = status.sharing == results::Sharing::taken;
-  bool said = false;
-  std::size_t dead = 0;
-  for (const ShardStatus& shard : status.shards) {
-    if (!shard.is_dead() || ++dead > kMostCommands) continue;
-    print("{}{}\n", run,
-          shard.shard.count > 1 || taken ? fmt::format(" --{} {}/{}", taken ? "worker" : "shard",
-                                                       shard.shard.number, shard.shard.count)
-                                         : "");
-    said = true;
-  }
-  if (dead > kMostCommands) {
-    print("and {} more such; or all of it in one: llmsweep run {} -o {}\n",
-          grouped(dead - kMostCommands), shell_word(folder + "/run.yaml"), shell_word(folder));
-  }
-  // There are free pieces, and no worker is left to take them.
-  if (!said && !status.has_writer()) print("{}\n", run);
-}
-
 int print_status(const std::string& folder) {
   const auto status = run_status(folder);
   if (!status) {
@@ -121,7 +98,7 @@ int print_status(const std::string& folder) {
   if (status->positions_per_s > 0) {
     print("{:.3g} positions/s, {} left\n", status->positions_per_s, duration(status->seconds_left));
   }
-  print_what_to_do(folder, *status);
+  print("{}", what_to_do(folder, *status));
   return kOk;
 }
 
@@ -170,7 +147,7 @@ int finish_run(const FinishArguments& arguments) {
     const sweep::IndexSet missing = status->missing();
     print("{}: {} of {} missing: {}\n", folder, grouped(missing.count()),
           counted(status->positions, "position"), ranges_text(missing));
-    print_what_to_do(folder, *status);
+    print("{}", what_to_do(folder, *status));
     return kFailure;
   }
   print("{}: complete and sound: {}, {} in {}, {} read\n", folder,

@@ -9,6 +9,7 @@ suites=(forky sid) # the first Debian release that has apache-arrow, then whatev
 build_packages=(libthrift-dev libboost-dev rapidjson-dev libzstd-dev)
 
 need_packages "${packages[@]}" "${build_packages[@]}"
+need_cmake
 
 # The mirror the host already uses for its own release.
 host_mirror() {

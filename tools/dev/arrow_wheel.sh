@@ -16,11 +16,11 @@ trap 'rm -rf "$work"' EXIT
 
 say "fetching Arrow $version (pyarrow wheel, $platform)"
 echo "$pinned" >"$work/pyarrow.txt"
-logged arrow-wheel "$deps/py/bin/pip" download --disable-pip-version-check --no-deps --require-hashes \
+pinned arrow-wheel "$deps/py/bin/python" -I -m pip download --disable-pip-version-check --no-deps --require-hashes \
   --only-binary=:all: --implementation cp --python-version "$tag" --platform "$platform" \
   --dest "$work" -r "$work/pyarrow.txt"
 
-"$deps/py/bin/python" - "$work" <<'PYTHON'
+"$deps/py/bin/python" -I - "$work" <<'PYTHON'
 import glob, re, sys, zipfile
 
 work = sys.argv[1]

@@ -12,18 +12,18 @@ work=$(mktemp -d "$deps/charts.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
 say "fetching the report's chart library"
-logged charts "$deps/py/bin/pip" download --disable-pip-version-check --no-deps --require-hashes \
+pinned charts "$deps/py/bin/python" -I -m pip download --disable-pip-version-check --no-deps --require-hashes \
   --only-binary=:all: --dest "$work" -r "$root/tools/dev/charts.txt"
 
 mkdir "$work/out"
-"$deps/py/bin/python" - "$work" "$file" <<'PYTHON'
+"$deps/py/bin/python" -I - "$work" "$file" <<'PYTHON'
 import glob, pathlib, sys, zipfile
 
 work, file = sys.argv[1:]
 with zipfile.ZipFile(glob.glob(f"{work}/*.whl")[0]) as wheel:
     pathlib.Path(work, "out", "echarts.min.js").write_bytes(wheel.read(file))
 PYTHON
-echo "$hash  $work/out/echarts.min.js" | sha256sum --check --quiet
+echo "$hash  $work/out/echarts.min.js" | sha256sum --check --status || tampered
 
 # Moved whole: if the folder is there, it is complete.
 rm -rf "$deps/charts"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes requirements.txt from requirements.in: every package, its exact version and the hashes of its files.
 
-Usage: pin_packages.py [--pip PIP] [SET...]   asks PIP (default: the one of .deps/py) what it would install on
+Usage: pin_packages.py [--python PYTHON] [SET...]   asks the pip of PYTHON (default: .deps/py) what it would install on
 each machine of the table below, for each set (default: all). Nothing is installed. Needs whatever package index
 pip is configured for; call it after a change of SET.in, and look at the difference before it is committed.
 """
@@ -36,11 +36,11 @@ def platforms(machine, glibc):
     return levels + [f"{old}_{machine}" for old in ("manylinux2014", "manylinux2010", "manylinux1")]
 
 
-def resolved(pip, wanted, python, glibc, machine):
+def resolved(pips_python, wanted, python, glibc, machine):
     """{name: (version, hash)} of what pip would install there."""
     with tempfile.TemporaryDirectory(prefix="llmsweep-pins-") as scratch:
         report = pathlib.Path(scratch) / "report.json"
-        command = [pip, "install", "--dry-run", "--ignore-installed", "--quiet", "--only-binary=:all:",
+        command = [pips_python, "-I", "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet", "--only-binary=:all:",
                    "--implementation", "cp", "--python-version", python, "--target", scratch,
                    "--report", report, "-r", HERE / f"{wanted}.in", *SETS[wanted]]
         for platform in platforms(machine, glibc):
@@ -73,11 +73,11 @@ def text_of(wanted, pinned):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pip", default=HERE.parent.parent / ".deps/py/bin/pip")
+    parser.add_argument("--python", default=HERE.parent.parent / ".deps/py/bin/python", help="one that has pip")
     parser.add_argument("sets", nargs="*", metavar="SET", help=", ".join(SETS))
     arguments = parser.parse_args()
     for wanted in arguments.sets or SETS:
-        answers = [resolved(arguments.pip, wanted, python, glibc, machine)
+        answers = [resolved(arguments.python, wanted, python, glibc, machine)
                    for python, glibc in SYSTEMS for machine in MACHINES]
         (HERE / f"{wanted}.txt").write_text(text_of(wanted, pins(wanted, answers)))
 

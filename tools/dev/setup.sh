@@ -15,6 +15,7 @@ packages=(
 test_packages=(libgtest-dev libgmock-dev libbenchmark-dev)
 
 exit_needs_root=3
+exit_tampered=4
 
 say() { echo "llmsweep: $*" >&2; }
 
@@ -80,13 +81,36 @@ need_packages() {
   logged apt apt_install "${missing[@]}"
 }
 
-# A Python of our own under .deps/py; the system's is asked first, since only it has python3-venv.
+# A Python of our own under .deps/py; the system's is asked first, since only it has python3-venv. -I here and below: these
+# scripts are called from any folder, and a zipfile.py or a pip.py that lies there is not to be run.
 need_venv() {
   [ -x "$deps/py/bin/pip" ] && return 0
   local python=/usr/bin/python3
   [ -x "$python" ] || python=python3
   rm -rf "$deps/py"
-  logged venv "$python" -m venv "$deps/py"
+  logged venv "$python" -I -m venv "$deps/py"
+}
+
+# pinned NAME COMMAND...: a call of pip. Where a package cannot be had, another place may have it; but a file that is not the
+# one whose hash is pinned ends the whole set-up, so that nobody meets it as a mere inconvenience.
+pinned() {
+  local name=$1
+  logged "$@" && return 0
+  ! grep -q 'DO NOT MATCH THE HASHES' "$deps/log/$name.log" || tampered
+  return 1
+}
+
+tampered() {
+  say "a package is not the one that was pinned: it was cut short on its way here, or somebody changed it"
+  fail "try again; if it stays so, do not use the place that packages come from, and tell who keeps it" "$exit_tampered"
+}
+
+# unless_tampered COMMAND...: for what set-up can do without. What was tampered with ends set-up all the same.
+unless_tampered() {
+  local status=0
+  "$@" || status=$?
+  [ "$status" != "$exit_tampered" ] || exit "$exit_tampered"
+  return "$status"
 }
 
 # need_pins SET WHAT: installs the Python packages of tools/dev/SET.txt, unless these very ones are there.
@@ -95,7 +119,7 @@ need_pins() {
   cmp -s "$wanted" "$deps/py/$1.txt" && return 0
   need_venv || return 1
   say "installing $2"
-  logged "pip-$1" "$deps/py/bin/pip" install --disable-pip-version-check --no-compile --only-binary=:all: \
+  pinned "pip-$1" "$deps/py/bin/python" -I -m pip install --disable-pip-version-check --no-compile --only-binary=:all: \
     --require-hashes -r "$wanted" && cp "$wanted" "$deps/py/$1.txt"
 }
 
@@ -105,7 +129,7 @@ need_test_python() { need_pins requirements "the tests' Python packages"; }
 # fetch it is only told.
 need_charts() {
   [ -d "$deps/charts" ] && return 0
-  "$root/tools/dev/charts.sh" || say "the report's chart library could not be had; 'llmsweep report' will say how to get it"
+  unless_tampered "$root/tools/dev/charts.sh" || say "the report's chart library could not be had; 'llmsweep report' will say how to get it"
 }
 
 # What only some tests need, a function each: tools/test --with browser calls need_browser. They run in a condition,
@@ -135,7 +159,7 @@ need_package() {
 
 # need_extra NAME: where it cannot be had, the tests that need it say so and are skipped.
 need_extra() {
-  ("need_$1") || say "not everything for --with $1 could be had; tests that miss it are skipped and say so"
+  unless_tampered eval "(need_$1)" || say "not everything for --with $1 could be had; tests that miss it are skipped and say so"
 }
 
 # Arrow and Parquet for C++: see tools/dev/cmake/ArrowParquet.cmake for the three places.
@@ -146,7 +170,7 @@ need_arrow() {
       [ -d "$deps/arrow-wheel" ] && return 0
       [ -d "$deps/arrow-source" ] && return 0
       pkg-config --atleast-version=15 arrow parquet 2>/dev/null && return 0
-      "$root/tools/dev/arrow_wheel.sh" && return 0
+      unless_tampered "$root/tools/dev/arrow_wheel.sh" && return 0
       say "the wheel could not be had; building Arrow from source instead"
       "$root/tools/dev/arrow_source.sh"
       ;;
@@ -154,6 +178,16 @@ need_arrow() {
     wheel | source) [ -d "$deps/arrow-$route" ] || "$root/tools/dev/arrow_$route.sh" ;;
     *) fail "LLMSWEEP_ARROW is '$route'; it can be auto, system, wheel or source" 2 ;;
   esac
+}
+
+# The oldest CMake that reads CMakeLists.txt, which names it. An older one would complain about presets.
+need_cmake() {
+  local oldest have
+  oldest=$(sed -n 's/^cmake_minimum_required(VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")
+  have=$(cmake --version 2>/dev/null | sed -n '1s/^cmake version \([0-9.]*\).*/\1/p') || true
+  [ -n "$have" ] || fail "there is no CMake here; this needs $oldest or newer"
+  [ "$(printf '%s\n' "$oldest" "$have" | sort -V | head -n 1)" = "$oldest" ] ||
+    fail "CMake $have ($(command -v cmake)) is too old; this needs $oldest or newer, as Debian 12 and Ubuntu 24.04 have it; pip has newer ones, too"
 }
 
 # build PRESET TARGET: configures when needed, then lets ninja do what is left. Who only runs sweeps needs no
@@ -164,6 +198,7 @@ build() {
   if [ "$target" = llmsweep ] && ! grep -qsx "LLMSWEEP_BUILD_TESTS:BOOL=ON" "$cache"; then tests=OFF; fi
   if [ ! -f "$folder/build.ninja" ] || ! grep -qx "LLMSWEEP_ARROW:STRING=$route" "$cache" ||
     ! grep -qx "LLMSWEEP_BUILD_TESTS:BOOL=$tests" "$cache"; then
+    need_cmake
     mkdir -p "$folder"
     (cd "$root" && logged "configure-$preset" cmake --preset "$preset" -DLLMSWEEP_ARROW="$route" \
       -DLLMSWEEP_BUILD_TESTS="$tests")

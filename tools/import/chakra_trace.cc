@@ -142,7 +142,15 @@ engine::Result<TracedCalls> read_calls(const std::filesystem::path& file, std::s
     if (node->on_device) {
       calls.add_kernel(node->parent.value_or(node->id), node->name, node->microseconds);
     } else {
-      calls.add_operator(node->id, std::string(node->name), arguments_of(*node));
+      const std::vector<Argument> arguments = arguments_of(*node);
+      const std::string why = impossible_shape(node->name, arguments);
+      if (!why.empty()) {
+        return Mistake{{file.string(), 0, 0},
+                       fmt::format("message {} at byte {} is damaged: {} cannot have run: {}",
+                                   message, begin, node->name, why),
+                       ""};
+      }
+      calls.add_operator(node->id, std::string(node->name), arguments);
     }
   }
   return calls;

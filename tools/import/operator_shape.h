@@ -23,4 +23,7 @@ using KernelShape = std::map<std::string_view, std::string>;
 std::optional<KernelShape> kernel_shape(std::string_view name,
                                         const std::vector<Argument>& arguments);
 
+// Why no operator of this name can have run with such arguments; empty where one can, or none of ours has the name.
+std::string impossible_shape(std::string_view name, const std::vector<Argument>& arguments);
+
 }  // namespace tools

@@ -59,7 +59,7 @@ class TraceReader {
  private:
   void read_event(std::size_t number, const json& event) {
     if (mistakes_.size() >= 10) return;
-    const auto wrong = [&](const char* what) {
+    const auto wrong = [&](std::string_view what) {
       mistakes_.push_back(
           {{file_, 0, 0}, fmt::format("event {} is damaged: {}", number, what), ""});
     };
@@ -75,7 +75,10 @@ class TraceReader {
     const auto id = details->find("External id");
     if (id == details->end() || !id->is_number_integer()) return;
     if (category == "cpu_op") {
-      calls_.add_operator(id->get<std::int64_t>(), text("name"), arguments_of(*details));
+      const std::vector<Argument> arguments = arguments_of(*details);
+      const std::string why = impossible_shape(text("name"), arguments);
+      if (!why.empty()) return wrong(fmt::format("{} cannot have run: {}", text("name"), why));
+      calls_.add_operator(id->get<std::int64_t>(), text("name"), arguments);
       return;
     }
     const auto length = event.find("dur");

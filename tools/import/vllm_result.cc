@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "sweep/input/read_text.h"
 #include "tools/import/json_file.h"
 
 namespace tools {
@@ -18,7 +19,6 @@ using engine::Seconds;
 using nlohmann::json;
 
 constexpr double kNotStated = std::numeric_limits<double>::quiet_NaN();
-constexpr const char* kKind = "a result of 'vllm bench serve --save-result'";
 
 // The p-th percentile of sorted samples, by linear interpolation between ranks, as NumPy and so vLLM do.
 double percentile(const std::vector<double>& sorted, double share) {
@@ -29,9 +29,10 @@ double percentile(const std::vector<double>& sorted, double share) {
   return sorted[below] + (sorted[above] - sorted[below]) * (rank - double(below));
 }
 
-// Mean and percentiles of one latency: where they go, and what vLLM calls it.
+// Mean and percentiles of one latency: where they go, and what vLLM and SGLang call it.
 struct Latency {
   const char* name;
+  const char* of_sglang;
   Seconds engine::Metrics::*mean;
   Seconds engine::Metrics::*p50;
   Seconds engine::Metrics::*p90;
@@ -40,10 +41,10 @@ struct Latency {
 };
 using M = engine::Metrics;
 constexpr Latency kReportedLatencies[] = {
-    {"ttft", &M::ttft, &M::ttft_p50, &M::ttft_p90, &M::ttft_p95, &M::ttft_p99},
-    {"tpot", &M::tpot, &M::tpot_p50, &M::tpot_p90, &M::tpot_p95, &M::tpot_p99},
-    {"itl", &M::itl, &M::itl_p50, &M::itl_p90, &M::itl_p95, &M::itl_p99},
-    {"e2el", &M::e2e, &M::e2e_p50, &M::e2e_p90, &M::e2e_p95, &M::e2e_p99},
+    {"ttft", "ttft", &M::ttft, &M::ttft_p50, &M::ttft_p90, &M::ttft_p95, &M::ttft_p99},
+    {"tpot", "tpot", &M::tpot, &M::tpot_p50, &M::tpot_p90, &M::tpot_p95, &M::tpot_p99},
+    {"itl", "itl", &M::itl, &M::itl_p50, &M::itl_p90, &M::itl_p95, &M::itl_p99},
+    {"e2el", "e2e_latency", &M::e2e, &M::e2e_p50, &M::e2e_p90, &M::e2e_p95, &M::e2e_p99},
 };
 
 // Samples of the four, in the order of kReportedLatencies.
@@ -51,15 +52,16 @@ using Samples = std::array<std::vector<double>, 4>;
 
 class ResultReader {
  public:
-  ResultReader(std::string file, const json& root) : file_(std::move(file)), root_(root) {}
+  ResultReader(std::string file, const json& root, const char* kind)
+      : file_(std::move(file)), root_(root), kind_(kind) {}
 
-  engine::Result<VllmResult> run() {
+  engine::Result<LoadResult> run() {
     if (!root_.is_object() || !root_.contains("completed") || !root_.contains("duration")) {
       return Mistake{{file_, 0, 0},
-                     "this is not " + std::string(kKind),
+                     "this is not " + std::string(kind_),
                      "it has no 'completed' and 'duration'"};
     }
-    VllmResult result;
+    LoadResult result;
     engine::Metrics& metrics = result.outcome.metrics;
     result.outcome.tier = engine::Tier::measured;
     result.request_rate = stated("request_rate");
@@ -69,6 +71,9 @@ class ResultReader {
     metrics.throughput = engine::RequestsPerSecond{number("request_throughput")};
     metrics.output = engine::TokensPerSecond{number("output_throughput")};
     metrics.total = engine::TokensPerSecond{number("total_token_throughput")};
+    if (std::isnan(metrics.total.value)) {  // SGLang's has its parts
+      metrics.total = engine::TokensPerSecond{number("input_throughput")} + metrics.output;
+    }
     metrics.goodput = engine::RequestsPerSecond{number("request_goodput")};
     if (std::isnan(metrics.goodput.value)) {
       metrics.goodput = engine::RequestsPerSecond{number("request_goodput:")};
@@ -108,7 +113,9 @@ class ResultReader {
   }
 
   void read_summary(const Latency& latency, engine::Metrics& metrics) {
-    const std::string name = latency.name;
+    const std::string of_sglang = latency.of_sglang;
+    const bool theirs = root_.contains("mean_" + of_sglang + "_ms");
+    const std::string name = theirs ? of_sglang : latency.name;
     const auto ms = [&](const std::string& which) {
       return Seconds{number(which + "_" + name + "_ms") * 1e-3};
     };
@@ -140,7 +147,7 @@ class ResultReader {
     return &*found;
   }
 
-  void read_requests(VllmResult& result) {
+  void read_requests(LoadResult& result) {
     const json& first = root_["ttfts"];
     if (!first.is_array()) return wrong("'ttfts' is not a list");
     const std::size_t count = first.size();
@@ -208,12 +215,13 @@ class ResultReader {
 
   std::string file_;
   const json& root_;
+  const char* kind_;
   std::vector<Mistake> mistakes_;
 };
 
 }  // namespace
 
-std::string contradiction(const VllmResult& result, const engine::Load& load) {
+std::string contradiction(const LoadResult& result, const engine::Load& load) {
   using engine::ArrivalKind;
   const auto differ = [](double stated, double expected) {
     return std::abs(stated - expected) > 1e-3 * expected;  // false where nothing is stated
@@ -231,10 +239,27 @@ std::string contradiction(const VllmResult& result, const engine::Load& load) {
   return "";
 }
 
-engine::Result<VllmResult> read_vllm_result(const std::filesystem::path& file) {
+engine::Result<LoadResult> read_vllm_result(const std::filesystem::path& file) {
   const auto root = read_json_file(file);
   if (!root) return root.mistakes();
-  return ResultReader(file.string(), *root).run();
+  return ResultReader(file.string(), *root, "a result of 'vllm bench serve --save-result'").run();
+}
+
+engine::Result<LoadResult> read_sglang_result(const std::filesystem::path& file) {
+  const auto text = sweep::read_table_text(file);
+  if (!text) return text.mistakes();
+  // Every call of it adds a line.
+  std::string_view rest = *text;
+  while (rest.ends_with('\n')) rest.remove_suffix(1);
+  if (const auto others = std::ranges::count(rest, '\n'); others > 0) {
+    return Mistake{{file.string(), 2, 1},
+                   fmt::format("the file has {} results, one a line", others + 1),
+                   "give each its own file, as in 'sed -n 2p FILE > second.jsonl'"};
+  }
+  const auto root = read_json_file(file);
+  if (!root) return root.mistakes();
+  return ResultReader(file.string(), *root, "a result of 'sglang.bench_serving --output-file'")
+      .run();
 }
 
 }  // namespace tools

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "tools/launch/checkpoint.h"
 #include "tools/terminal/shell_word.h"
 
 namespace tools {
@@ -31,8 +32,7 @@ struct Rule {
 
 constexpr Rule kVllm[] = {
     {"parallel.pp", "--pipeline-parallel-size", Form::above_one},
-    {"parallel.redundant_experts", "--enable-eplb --eplb-config.num_redundant_experts",
-     Form::unless_zero},
+    {"second_copies", "--enable-eplb --eplb-config.num_redundant_experts", Form::unless_zero},
     {"quant.weights", "--quantization fp8", Form::when, "fp8"},
     {"quant.kv", "--kv-cache-dtype fp8", Form::when, "fp8"},
     // Where these are auto, the engine sets them by itself.
@@ -42,6 +42,7 @@ constexpr Rule kVllm[] = {
     {"serving.memory_utilization", "--gpu-memory-utilization", Form::unless_zero},
     {"serving.block_size", "--block-size", Form::number},
     {"serving.kv_blocks", "--num-gpu-blocks-override", Form::unless_zero},
+    {"serving.stream_interval", "--stream-interval", Form::above_one},
     {"serving.prefix_caching", "--enable-prefix-caching", Form::when, "true"},
     {"serving.prefix_caching", "--no-enable-prefix-caching", Form::when, "false"},
     {"serving.ordering", "--scheduling-policy priority", Form::when, "priority"},
@@ -54,7 +55,7 @@ constexpr Rule kVllm[] = {
 };
 constexpr Rule kSglang[] = {
     {"parallel.pp", "--pp-size", Form::above_one},
-    {"parallel.redundant_experts", "--enable-eplb --ep-num-redundant-experts", Form::unless_zero},
+    {"second_copies", "--enable-eplb --ep-num-redundant-experts", Form::unless_zero},
     {"quant.weights", "--quantization fp8", Form::when, "fp8"},
     {"quant.kv", "--kv-cache-dtype fp8_e5m2", Form::when, "fp8"},
     // SGLang divides both by --dp-size where attention is data-parallel.
@@ -63,6 +64,8 @@ constexpr Rule kSglang[] = {
     {"serving.memory_utilization", "--mem-fraction-static", Form::unless_zero},
     {"serving.block_size", "--page-size", Form::above_one},
     {"serving.kv_blocks", "--max-total-tokens", Form::unless_zero, "", "serving.block_size"},
+    {"serving.stream_interval", "--stream-interval", Form::above_one},
+    {"serving.receive_interval", "--scheduler-recv-interval", Form::above_one},
     {"serving.prefix_caching", "--disable-radix-cache", Form::when, "false"},
     {"serving.ordering", "--schedule-policy lpm", Form::when, "longest_prefix"},
     {"serving.ordering", "--enable-priority-scheduling", Form::when, "priority"},
@@ -191,7 +194,7 @@ constexpr Setting kSettings[] = {
     {"neighbour.present", everywhere("false"), "the neighbour and its share of the memory"},
     {"load.adapters", everywhere("0"), "adapters"},
     {"parallel.cp", everywhere("1")},
-    {"parallel.redundant_experts", everywhere("0")},
+    {"second_copies", everywhere("0"), "second copies of experts"},
     {"serving.replicas", everywhere("1"), "replicas"},
     {"serving.kv_blocks", everywhere("0")},
     // Of which memory the stated share is.
@@ -207,6 +210,7 @@ constexpr Setting kSettings[] = {
     {"serving.mixed_attention", everywhere("auto")},
     {"serving.all_reduce", {"custom", "custom", "one_shot"}},
     {"serving.narrow_exchange", {"true", "true", "false"}},
+    {"serving.narrow_outputs", {"none", "none", "all"}},
     {"serving.two_batch_overlap", everywhere("false")},
     {"serving.tiers.host", everywhere("0"), "KV tiers"},
     {"serving.tiers.disk", everywhere("0"), "KV tiers"},
@@ -370,14 +374,15 @@ std::vector<std::string> factors_of(const RunRows& run, const Rule& rule,
 }  // namespace
 
 std::vector<std::string> launch_commands(const RunRows& run, const std::vector<std::uint32_t>& rows,
-                                         LaunchEngine engine) {
+                                         LaunchEngine engine, const sweep::Library& library) {
   const EngineCommand command = command_of(engine);
   const std::vector<Layout> layouts = layouts_in(run, rows);
   const auto specials = specials_in(run, rows, engine);
-  std::vector<std::string> lines = texts_in(run, "model", rows);
+  const std::vector<Checkpoint> checkpoints = checkpoints_of(run, rows, library);
+  std::vector<std::string> lines(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    lines[i] = specials[i].environment + std::string(command.start) + " " + shell_word(lines[i]) +
-               layout_words(layouts[i], engine);
+    lines[i] = specials[i].environment + std::string(command.start) + " " +
+               shell_word(checkpoints[i].word) + layout_words(layouts[i], engine);
   }
   for (const Rule& rule : command.rules) {
     auto values = texts_in(run, rule.column, rows);
@@ -388,6 +393,7 @@ std::vector<std::string> launch_commands(const RunRows& run, const std::vector<s
   }
   const auto left_out = left_out_of(run, rows, layouts, engine);
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!checkpoints[i].remark.empty()) lines[i] += "  # " + checkpoints[i].remark;
     if (!left_out[i].empty()) lines[i] += "  # not in this command: " + left_out[i];
   }
   return lines;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/base/enum_names.h"
+#include "sweep/language/library.h"
 #include "tools/query/points.h"
 
 namespace tools {
@@ -19,8 +20,8 @@ constexpr std::array<std::string_view, 3> enum_names(LaunchEngine) {
 
 // One command a row. Settings that the engine has no flag for are named in a comment behind it, where they are not what the
 // engine does by itself; so are mechanisms that make a point what it is. Defaults that mean "one device" are left out. The
-// model goes by its name in the library: put in your checkpoint.
+// model goes by its repository (tools/launch/checkpoint.h).
 std::vector<std::string> launch_commands(const RunRows& run, const std::vector<std::uint32_t>& rows,
-                                         LaunchEngine engine);
+                                         LaunchEngine engine, const sweep::Library& library);
 
 }  // namespace tools

@@ -224,6 +224,15 @@ engine::Result<RunRows> RunRows::open(const std::vector<std::string>& folders,
   return all;
 }
 
+RunRows RunRows::of(results::ParquetReader file) {
+  RunRows one;
+  one.rows_ = file.rows();
+  one.columns_ = file.columns();
+  Run& run = one.runs_.emplace_back(Run{.folder = file.path().parent_path(), .rows = one.rows_});
+  run.files.push_back(std::move(file));
+  return one;
+}
+
 const Column* RunRows::find(std::string_view name) const {
   const auto found = std::ranges::find(columns_, name, &Column::name);
   return found == columns_.end() ? nullptr : &*found;

@@ -45,6 +45,9 @@ class RunRows {
   static engine::Result<RunRows> open(const std::vector<std::string>& folders,
                                       const std::string& table = "points");
 
+  // Of one file of points, wherever it is of.
+  static RunRows of(results::ParquetReader file);
+
   std::size_t rows() const { return rows_; }
   const std::vector<Run>& runs() const { return runs_; }
   // What is remarkable about the runs, as that one is not finished.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "results/durable_file.h"
+#include "tools/query/row_notes.h"
 
 namespace tools {
 namespace {
@@ -88,6 +89,12 @@ std::string data_elements(json data, const Blobs& blobs) {
          elements;
 }
 
+std::vector<std::string> notes_about(const RunRows& points, const PageRows& rows) {
+  NoteCounts counts;
+  counts.add(points, rows.rows);
+  return counts.texts(NoteEnd::remedy);
+}
+
 }  // namespace
 
 engine::Result<std::string> with_files(std::string html, const std::vector<fs::path>& folders) {
@@ -122,14 +129,21 @@ engine::Result<Report> make_report(const ReportOptions& options) {
 
   Blobs blobs;
   json data = {{"points", points_data(*points, *rows, blobs)}};
+  const std::vector<std::string> about = notes_about(*points, *rows);
+  data["notes"] = about;
   data["kernels"] = kernels_data(*points, *rows, options, blobs);
   data["latency"] = latency_data(*points, *rows, blobs);
   data["timeline"] = timeline_data(*points, *rows, blobs);
+  if (options.going_on) {
+    data["going_on"] = {{"done", options.going_on->done},
+                        {"positions", options.going_on->positions}};
+  }
   Report report{.html = std::move(*whole),
                 .points = rows->rows.size(),
                 .asked_for = rows->asked_for,
                 .notes = points->notes()};
   report.notes.insert(report.notes.end(), rows->notes.begin(), rows->notes.end());
+  report.notes.insert(report.notes.end(), about.begin(), about.end());
   const std::size_t mark = report.html.find(kDataMark);
   if (mark == std::string::npos) return missing_file(folders, "report.html");
   report.html.replace(mark, kDataMark.size(), data_elements(std::move(data), blobs));

@@ -13,6 +13,8 @@
 
 #include "tools/query/question.h"
 #include "tools/query/where.h"
+#include "tools/report/figure_words.h"
+#include "tools/report/first_view.h"
 
 namespace tools {
 namespace {
@@ -25,24 +27,10 @@ using results::ColumnRole;
 constexpr std::array<std::string_view, 7> kResults = {
     "status", "reason_class", "reason", "saturation", "bound", "tier", "extrapolated"};
 // What a roofline is drawn from: peaks of the device and the format that the arithmetic runs in.
-constexpr std::array<std::string_view, 9> kRooflineSettings = {
-    "device",           "quant.activations", "device.memory_bandwidth",
-    "device.peak.fp32", "device.peak.bf16",  "device.peak.fp16",
-    "device.peak.fp8",  "device.peak.int8",  "device.peak.fp4"};
-
-struct FigurePair {
-  std::string_view x, y;
-};
-// The two figures shown first are the first pair that both vary.
-constexpr std::array<FigurePair, 7> kFirstPairs = {{
-    {"output_per_user_tokens_per_s", "output_per_device_tokens_per_s"},
-    {"tpot_s", "per_device_tokens_per_s"},
-    {"e2e_s", "per_device_tokens_per_s"},
-    {"step_time_s", "per_device_tokens_per_s"},
-    {"step_time_s", "price_usd_per_mtok"},
-    {"peak_memory_bytes", "tokens_per_s_per_device"},
-    {"image_latency_s", "images_per_s"},
-}};
+constexpr std::array<std::string_view, 10> kRooflineSettings = {
+    "device",           "quant.activations", "device.memory_bandwidth", "device.peak.fp32",
+    "device.peak.tf32", "device.peak.bf16",  "device.peak.fp16",        "device.peak.fp8",
+    "device.peak.int8", "device.peak.fp4"};
 
 json described(const Column& column, std::string_view role) {
   return {{"name", column.name},
@@ -75,15 +63,24 @@ struct Range {
   double least = INFINITY, most = -INFINITY;
   std::size_t count = 0;
 };
-Range range_of(const std::vector<double>& values) {
+// Of the rows that count.
+Range range_of(const std::vector<double>& values, const std::vector<std::uint8_t>& counts) {
   Range range;
-  for (const double value : values) {
-    if (!std::isfinite(value)) continue;
-    range.least = std::min(range.least, value);
-    range.most = std::max(range.most, value);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i]) || counts[i] == 0) continue;
+    range.least = std::min(range.least, values[i]);
+    range.most = std::max(range.most, values[i]);
     ++range.count;
   }
   return range;
+}
+
+// Rows of points that work.
+std::vector<std::uint8_t> working(const RunRows& points, const PageRows& rows) {
+  const Coded status = points.texts("status");
+  std::vector<std::uint8_t> works;
+  for (const std::uint32_t row : rows.rows) works.push_back(std::uint8_t(status[row] == "ok"));
+  return works;
 }
 
 // Labels of six digits for computed numbers. The page draws by the numbers themselves.
@@ -126,26 +123,54 @@ void add_axes(json& columns, const RunRows& points, const PageRows& rows, Blobs&
   }
 }
 
-// Figures that are the same everywhere go to the list of facts: no chart can show them.
+// Brief labels where these tell the figures apart, else full ones, and where these do not either, names besides.
+void label(json& figures) {
+  std::unordered_map<std::string, int> brief, full;
+  const auto of = [](const json& figure, LabelLength length) {
+    return figure_label(figure["name"].get<std::string>(), figure["description"].get<std::string>(),
+                        length);
+  };
+  for (const json& figure : figures) {
+    ++brief[of(figure, LabelLength::brief)];
+    ++full[of(figure, LabelLength::full)];
+  }
+  for (json& figure : figures) {
+    std::string label = of(figure, LabelLength::brief);
+    if (brief[label] > 1) label = of(figure, LabelLength::full);
+    if (full[label] > 1) label += " (" + figure["name"].get<std::string>() + ")";
+    figure["label"] = std::move(label);
+  }
+}
+
+// Figures that are the same everywhere go to the list of facts: no chart can show them. What a figure spans counts
+// working points alone, since a page draws and limits only those.
 void add_metrics(json& columns, json& facts, const RunRows& points, const PageRows& rows,
                  Blobs& blobs) {
+  const std::vector<std::uint8_t> works = working(points, rows), all(rows.rows.size(), 1);
+  json figures = json::array();
   for (const Column& column : points.columns()) {
     if (column.role != ColumnRole::metric) continue;
     const std::vector<double> values = rows.of(points.numbers(column.name));
-    const Range range = range_of(values);
-    if (range.count == 0) continue;
+    const Range whole = range_of(values, all);
+    if (whole.count == 0) continue;
     json entry = described(column, "metric");
-    if (range.least == range.most) {
-      entry["value"] = range.least;
+    entry["group"] = figure_group(column.name);
+    if (whole.least == whole.most) {
+      entry["value"] = whole.least;
       facts.push_back(std::move(entry));
       continue;
     }
     entry["better"] = better_of(column.name) == Better::higher ? "higher" : "lower";
-    entry["least"] = range.least;
-    entry["most"] = range.most;
+    if (const Range range = range_of(values, works); range.count > 0) {
+      entry["least"] = range.least;
+      entry["most"] = range.most;
+    }
     entry["blob"] = blobs.add(values);
-    columns.push_back(std::move(entry));
+    figures.push_back(std::move(entry));
   }
+  label(figures);
+  label(facts);
+  for (json& figure : figures) columns.push_back(std::move(figure));
 }
 
 void add_others(json& columns, const RunRows& points, const PageRows& rows, Blobs& blobs) {
@@ -179,23 +204,6 @@ json run_facts(const RunRows& points) {
     runs.push_back(std::move(facts));
   }
   return runs;
-}
-
-json first_pair(const json& columns) {
-  const auto varies = [&columns](std::string_view name) {
-    return std::ranges::any_of(columns, [name](const json& column) {
-      return column["role"] == "metric" && column["name"] == name;
-    });
-  };
-  for (const FigurePair& pair : kFirstPairs) {
-    if (varies(pair.x) && varies(pair.y)) return {{"x", pair.x}, {"y", pair.y}};
-  }
-  std::vector<std::string> metrics;
-  for (const json& column : columns) {
-    if (column["role"] == "metric") metrics.push_back(column["name"]);
-  }
-  if (metrics.empty()) return nullptr;
-  return {{"x", metrics.front()}, {"y", metrics.size() > 1 ? metrics[1] : metrics.front()}};
 }
 
 }  // namespace
@@ -235,7 +243,7 @@ json points_data(const RunRows& points, const PageRows& rows, Blobs& blobs) {
   add_axes(columns, points, rows, blobs);
   add_metrics(columns, facts, points, rows, blobs);
   add_others(columns, points, rows, blobs);
-  json first = first_pair(columns);
+  json first = first_view(points, columns);
   return {{"rows", rows.rows.size()},  {"asked_for", rows.asked_for},
           {"all_rows", points.rows()}, {"columns", std::move(columns)},
           {"facts", std::move(facts)}, {"first", std::move(first)},

@@ -14,11 +14,17 @@
 
 namespace tools {
 
+// How far the runs of a page are that go on while it is looked at.
+struct RunProgress {
+  std::uint64_t done = 0, positions = 0;
+};
+
 struct ReportOptions {
   std::vector<std::string> folders;
   std::string where;                 // empty: every point
   std::size_t most_points = 250000;  // more are thinned out evenly
   std::size_t most_kernels = 400000;
+  std::optional<RunProgress> going_on;  // the page is written again, and reads itself again
 };
 
 // The rows of the points table that the page has, ascending.

@@ -46,6 +46,16 @@ void write_out(std::FILE* stream, std::string_view text) {
   throw std::system_error(errno, std::generic_category(), "cannot write the output");
 }
 
+void flush_out(std::FILE* stream) {
+  if (std::fflush(stream) == 0 || errno == EPIPE) return;
+  throw std::system_error(errno, std::generic_category(), "cannot write the output");
+}
+
+void silence(std::FILE* stream) {
+  if (std::freopen("/dev/null", "w", stream) != nullptr) return;
+  throw std::system_error(errno, std::generic_category(), "cannot open /dev/null");
+}
+
 std::string printable(std::string_view text) {
   std::string shown;
   shown.reserve(text.size());

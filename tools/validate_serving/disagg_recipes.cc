@@ -57,6 +57,7 @@ engine::Parallelism layout(AttentionOver attention) {
   engine::Parallelism parallel;
   (attention == AttentionOver::data_parallel ? parallel.dp : parallel.tp) = kOfAWorker;
   parallel.ep = kOfAWorker;
+  parallel.expert_copies = engine::ExpertCopies::fewest;  // recipes start no balancer
   return parallel;
 }
 

@@ -145,6 +145,8 @@ engine::Parallelism layout_of(const TableRow& row, const std::string& pool,
   if (!model.is_moe()) return parallel;
   parallel.ep = at_least_one(row, pool + "moe_ep_size");
   if (parallel.dp > 1 && parallel.ep == 1) parallel.ep = parallel.dp * parallel.tp;
+  parallel.expert_copies =
+      engine::ExpertCopies::fewest;  // rows state no balancer, and engines start none by themselves
   return parallel;
 }
 
@@ -174,10 +176,11 @@ engine::Result<engine::Scenario> scenario_of(const TableRow& row, const engine::
                                        : backend != "vllm" ? "sglang"
                                        : waits             ? "vllm-v1-2025"
                                                            : "vllm-v1";
-  // All recipes for two pools of TensorRT-LLM set TRTLLM_ENABLE_PDL.
+  // All recipes for two pools of TensorRT-LLM set TRTLLM_ENABLE_PDL, which later releases do by themselves.
+  const bool merges_nothing = row.text("backend_version").starts_with("1.0");
   const std::string_view host_name = waits ? "vllm-v1-synchronous"
-                                     : backend == "trtllm" && disaggregated(row)
-                                         ? "tensorrt-llm-pdl"
+                                     : backend == "trtllm" && merges_nothing && !disaggregated(row)
+                                         ? "tensorrt-llm-2025"
                                          : engine_name;
   const auto model = model_of(row);
   if (model == kModelPaths.end()) {

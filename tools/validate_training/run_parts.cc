@@ -44,4 +44,16 @@ bool take_parts(NamedSpecs& specs, const PartNames& names, engine::Scenario& sce
   return true;
 }
 
+bool take_device(NamedSpecs& specs, const PartNames& names, engine::Scenario& scenario) {
+  const engine::Scenario* device = specs.find("devices", names.machine);
+  const engine::Scenario* shape = specs.find("models", names.model);
+  const engine::Scenario* host = specs.find("hosts", names.host);
+  if (device == nullptr || shape == nullptr || host == nullptr) return false;
+  scenario.task = engine::Task::train;
+  scenario.device = device->device;
+  scenario.model = shape->model;
+  scenario.host = host->host;
+  return true;
+}
+
 }  // namespace tools

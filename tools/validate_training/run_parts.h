@@ -16,4 +16,7 @@ struct PartNames {
 };
 bool take_parts(NamedSpecs& specs, const PartNames& names, engine::Scenario& scenario);
 
+// The same for a device by its own name in the library, with its own links.
+bool take_device(NamedSpecs& specs, const PartNames& names, engine::Scenario& scenario);
+
 }  // namespace tools

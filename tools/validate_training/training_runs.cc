@@ -12,7 +12,9 @@
 #include "tools/calibrate/tables/table_row.h"
 #include "tools/validate_serving/named_specs.h"
 #include "tools/validate_training/megatron_runs.h"
+#include "tools/validate_training/mlperf_runs.h"
 #include "tools/validate_training/run_parts.h"
+#include "tools/validate_training/vendor_runs.h"
 
 namespace tools {
 namespace {
@@ -67,9 +69,18 @@ Result<std::vector<TrainingRun>> training_runs(const fs::path& data,
                                                const sweep::Library& library) {
   NamedSpecs specs(library);
   std::vector<TrainingRun> runs;
+  const auto add_all = [&](auto add) { return add(data, specs, runs); };
   for (const auto add : {add_megatron_runs, add_mosaic_runs}) {
-    const auto added = add(data, specs, runs);
-    if (!added) return added.mistakes();
+    if (const auto added = add_all(add); !added) return added.mistakes();
+  }
+  // Tables that a folder of data may do without.
+  const std::pair<std::string_view, decltype(&add_mlperf_runs)> further[]{
+      {"published_mlperf_training", add_mlperf_runs},
+      {"published_maxtext_tpu", add_maxtext_runs},
+      {"published_intel_gaudi", add_gaudi_runs}};
+  for (const auto& [folder, add] : further) {
+    if (!fs::exists(data / folder)) continue;
+    if (const auto added = add_all(add); !added) return added.mistakes();
   }
   return runs;
 }

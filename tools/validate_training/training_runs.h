@@ -25,7 +25,7 @@ struct TrainingRun {
   std::string left_out;    // why it cannot be predicted; empty: it can
 };
 
-// Of <data>/train_megatron_bridge and <data>/train_mosaicml_mpt.
+// Of <data>/train_megatron_bridge, train_mosaicml_mpt, published_mlperf_training, published_maxtext_tpu and published_intel_gaudi.
 engine::Result<std::vector<TrainingRun>> training_runs(const std::filesystem::path& data,
                                                        const sweep::Library& library);
 

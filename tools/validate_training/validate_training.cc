@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <utility>
@@ -111,6 +112,8 @@ std::string recipes_text(const std::vector<Prediction>& predictions, std::string
 }
 
 std::string table_text(const std::vector<Prediction>& predictions, std::string_view table) {
+  const auto of_table = [&](const Prediction& one) { return one.run->table == table; };
+  if (std::ranges::none_of(predictions, of_table)) return "";
   std::string text = fmt::format("\n## {}: time of a token, transfer\n", table);
   text += group_text(predictions, table, "GPU, model", [](const TrainingRun& run) {
     return run.scenario.device.name + " " + run.model;
@@ -307,7 +310,10 @@ engine::Result<TrainingValidation> validate_training(const std::filesystem::path
       "measured\n" +
       *of_steps + layers_text(*layers, *resources) +
       table_text(predictions, "train_megatron_bridge") +
-      table_text(predictions, "train_mosaicml_mpt");
+      table_text(predictions, "train_mosaicml_mpt") +
+      table_text(predictions, "published_mlperf_training") +
+      table_text(predictions, "published_maxtext_tpu") +
+      table_text(predictions, "published_intel_gaudi");
   validation.table = runs_table(predictions);
   return validation;
 }

@@ -89,7 +89,9 @@ void token_ops(const OpBuilder& build, double layers) {
                            build.model.hidden));
   head_pass(build, layers);
   if (build.model.attention_gate) gate_pass(build, layers);
-  build.quantize(OpName::quantize_attention, layers, double(shard.heads * head));
+  if (build.model.attention_gate || !build.comes_narrow(NarrowOutputs::all)) {
+    build.quantize(OpName::quantize_attention, layers, double(shard.heads * head));
+  }
   build.ops.add(OpName::attention_out, Family::gemm, layers,
                 build.gemm(build.model.hidden, shard.heads * head));
 }

@@ -244,7 +244,9 @@ MeasuredPart RunWatch::part_until(double last_finish) const {
     part.until = last_finish;
     part.all = automatic && plan_.window <= 0;
   } else {
-    part.settled = !automatic || (length.begin < length.end && shows_its_pace(length));
+    // A warm-up is as long as it is stated; clients or later turns that come after it are missing all the same.
+    part.settled = automatic ? length.begin < length.end && shows_its_pace(length)
+                             : plan_.warmup >= plan_.earliest;
     part.from = !automatic ? plan_.warmup : part.settled ? length.begin : length.half;
     if (automatic && part.settled) part.told_later = length.told_later;
     part.until = length.end;
@@ -265,7 +267,7 @@ MeasuredPart RunWatch::part(double last_finish) const {
     const double late = double(seen) / (length.end - length.half);
     return late > 0.9 * all && late < 1.2 * all;
   };
-  const bool enough = part.settled || plan_.kind != RunKind::open || summing_ ||
+  const bool enough = part.settled || plan_.warmup > 0 || plan_.kind != RunKind::open || summing_ ||
                       (plan_.endless ? 20 * seen >= units() * plan_.unit_size : at_pace());
   if (!part.empty() && part.until < kNever && enough) return part;
   if (plan_.kind == RunKind::whole || plan_.warmup > 0) return {};

@@ -59,8 +59,9 @@ RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace,
 struct MeasuredPart {
   double from = 0;
   double until = 0;
-  bool settled = false;  // the system had filled up, or the warm-up was stated
-  bool all = false;      // nothing is left out, the drain included
+  bool settled =
+      false;  // the system had filled up, or a warm-up was stated that is long enough for that
+  bool all = false;  // nothing is left out, the drain included
   // Clients had the answer with which it begins so much later than it was made.
   double told_later = 0;
 

@@ -49,7 +49,7 @@ bool Referee::decide(ServingStats& stats, RequestSource& source) {
 // as well, which it is not while it fills up.
 bool Referee::is_hopeless(const RunVerdict& verdict) const {
   const bool known = setup_.purpose == RunPurpose::verdict || verdict.throughput_error <= kPrecise;
-  return verdict.saturation == Saturation::overloaded && known;
+  return verdict.saturation == Saturation::overloaded && known && !verdict.caches_fill();
 }
 
 bool Referee::enough(const ServingStats& stats) const {
@@ -58,7 +58,9 @@ bool Referee::enough(const ServingStats& stats) const {
   const RunPlan& plan = stats.watch().plan();
   if (plan.window > 0 || plan.lasts > 0) return true;
   const bool missed = verdict_.slo.missed || verdict_.saturation == Saturation::overloaded;
+  if (missed && verdict_.caches_fill()) return false;
   if (setup_.purpose == RunPurpose::verdict && missed) return true;
+  if (!missed && !verdict_.caches_level()) return false;
   return verdict_.precise() && verdict_.saturation != Saturation::undecided;
 }
 
@@ -71,6 +73,8 @@ RunVerdict Referee::judge(ServingStats& stats) {
   double queued = stats.measured().queued, inside = stats.measured().in_service;
   double stay = 0, stayed = 0;
   WorkSpread work;
+  CacheReads reads;
+  const bool caches = stats.summary().found > 0;
   LoopSums loop;
   LatencySamples& samples = samples_;
   for (std::vector<double>* values : {&samples.ttft, &samples.tpot, &samples.e2e}) values->clear();
@@ -92,6 +96,7 @@ RunVerdict Referee::judge(ServingStats& stats) {
     inside += request.finish - request.scheduled;
     work.add(double(request.prompt - request.cached), double(request.output + request.others),
              request.finish - request.scheduled);
+    if (caches) reads.add(double(request.prompt), double(request.cached));
     if (!limits) continue;
     answered += 1;
     samples.ttft.push_back(stats.ttft_of(request));
@@ -117,7 +122,8 @@ RunVerdict Referee::judge(ServingStats& stats) {
     evidence.offered_share = arrived / seconds / setup_.capacity;
   }
   RunVerdict verdict{.saturation = saturation_of(evidence),
-                     .throughput_error = finished_rate(snapshots).relative()};
+                     .throughput_error = finished_rate(snapshots).relative(),
+                     .cache_drift = reads.drift()};
   // Only figures have a rent. Of a system that does not keep up, all of the fleet is on.
   verdict.fleet_seen = setup_.purpose != RunPurpose::figures ||
                        verdict.saturation == Saturation::overloaded || fleet.size_known;

@@ -1,6 +1,7 @@
 // When a run is long enough: it goes on until its figures are precise, or its load ends.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 
@@ -21,7 +22,11 @@ struct RunVerdict {
   double throughput_error = kNever;  // half the width of its 95% interval, over its mean
   SloVerdict slo;
   bool fleet_seen = true;  // for long enough to tell its size, where a fleet follows the load
+  double cache_drift = 0;  // CacheReads::drift of the measured part
 
+  bool caches_level() const { return std::abs(cache_drift) <= kGrowing; }
+  // Less and less has to be read: what looks like an overload may pass.
+  bool caches_fill() const { return cache_drift < -kGrowing; }
   bool precise() const {
     return throughput_error <= kPrecise && (slo.precise || slo.known) && fleet_seen;
   }

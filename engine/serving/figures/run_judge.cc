@@ -12,8 +12,6 @@ constexpr std::array<double, 17> kStudent{3.182, 2.776, 2.571, 2.447, 2.365, 2.3
                                           2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
                                           2.131, 2.120, 2.110, 2.101, 2.093};
 constexpr std::size_t kFewestBatches = 4;
-// A twentieth of what arrives stays: 5% more load than can be served.
-constexpr double kGrowing = 0.05;
 
 double mean_of(std::span<const double> values) {
   double sum = 0;
@@ -172,6 +170,28 @@ Restlessness WorkSpread::with_arrivals(double burstiness) const {
   const double most = std::max({least, prompts_.spread(count_), outputs_.spread(count_)});
   const double stays = std::max(least, stays_.spread(count_));
   return {.arrivals = burstiness, .least_work = std::min(most, stays), .most_work = most};
+}
+
+double CacheReads::drift() const {
+  constexpr std::size_t fewest = 5;  // prompts of a batch
+  if (reads_.size() < fewest * kBatches) return 0;
+  std::array<double, kBatches> shares{};
+  for (std::size_t i = 0; i < kBatches; ++i) {
+    Read sum{};
+    for (std::size_t k = i * reads_.size() / kBatches; k < (i + 1) * reads_.size() / kBatches;
+         ++k) {
+      sum.prompt += reads_[k].prompt;
+      sum.anew += reads_[k].anew;
+    }
+    shares[i] = sum.anew / sum.prompt;
+  }
+  constexpr std::size_t half = kBatches / 2;
+  const BatchMean early = batch_mean({shares.data(), half});
+  const BatchMean late = batch_mean({shares.data() + half, half});
+  const double more = late.mean - early.mean, mean = (late.mean + early.mean) / 2;
+  // Twice the 95% of a difference: one run in some thousands shows as much by chance.
+  const bool chance = std::abs(more) <= 2 * std::hypot(early.half_width, late.half_width);
+  return chance || mean <= 0 ? 0 : more / mean;
 }
 
 double little_error(const LoopSums& sums) {

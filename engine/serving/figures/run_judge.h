@@ -25,6 +25,8 @@ struct BatchMean {
 // Of equally long batches of a run, whose means are nearly independent. Fewer than four tell nothing.
 BatchMean batch_mean(std::span<const double> batches);
 constexpr std::size_t kBatches = 20;
+// A twentieth is seen as growth: 5% more load than can be served, or than caches have to read.
+constexpr double kGrowing = 0.05;
 // 2% are as good as the figure itself.
 constexpr double kPrecise = 0.02;
 
@@ -119,6 +121,20 @@ class WorkSpread {
   };
   double count_ = 0;
   Moments prompts_, outputs_, stays_;
+};
+
+// Whether caches have come to have what they will have: prompts in the order of time, and what had to be read of each.
+class CacheReads {
+ public:
+  void add(double prompt, double cached) { reads_.push_back({prompt, prompt - cached}); }
+  // By how much the share that is read is higher in the second half than in the first, over its mean; 0 where that may be chance.
+  double drift() const;
+
+ private:
+  struct Read {
+    double prompt, anew;
+  };
+  std::vector<Read> reads_;
 };
 
 struct LoadEvidence {

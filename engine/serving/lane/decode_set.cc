@@ -20,6 +20,7 @@ void DecodeSet::reset(const PoolConstants& common, Sequences& sequences) {
   filling_ = prompt_tokens_ = 0;
   finishes_.reset();
   crossings_.reset();
+  untold_.clear();
   longest_.reset();
   longest_stale_ = false;
   own_.clear();
@@ -39,6 +40,7 @@ void DecodeSet::begin(std::int32_t slot) {
   sequence.decoding = true;
   sequence.context_base = sequence.target - running_.tokens;
   sequence.finish_token = running_.tokens + sequence.output - sequence.generated;
+  if (common_->first_message_tokens > 1 && sequence.first_token < 0) untold_.push_back(slot);
   ++running_.decoding;
   running_.finish_sum += sequence.finish_token;
   running_.base_sum += sequence.context_base;
@@ -82,6 +84,7 @@ void DecodeSet::stop(std::int32_t slot) {
   } else {
     own_.erase(slot);
   }
+  if (!untold_.empty()) std::erase(untold_, slot);
   if (sequence.finish_token > running_.tokens) longest_stale_ = true;
   if (sequence.reserved == 0) {
     --running_.growing;
@@ -94,6 +97,19 @@ void DecodeSet::stop(std::int32_t slot) {
   sequence.generated = sequence.output - (sequence.finish_token - running_.tokens);
   sequence.decoding = false;
   look_at_blocks();
+}
+
+std::int64_t DecodeSet::tokens_to_told(std::int32_t slot) const {
+  const Sequence& sequence = (*sequences_)[std::size_t(slot)];
+  const std::int64_t left = sequence.finish_token - running_.tokens;
+  const std::int64_t made = sequence.output - left;
+  return std::min(left, common_->first_message_tokens - made);
+}
+
+std::int64_t DecodeSet::tokens_to_next_told() const {
+  std::int64_t least = StepCalendar::kNever;
+  for (const std::int32_t slot : untold_) least = std::min(least, tokens_to_told(slot));
+  return least;
 }
 
 void DecodeSet::skip(std::int64_t count) {

@@ -126,9 +126,23 @@ class DecodeSet {
   }
   // Slot of the next sequence that has made its last token; -1: there is none.
   std::int32_t first_done();
-  // Steps until a sequence makes its last token.
+  // Steps until a sequence makes its last token, or completes its first message.
   std::int64_t steps_to_next_end() const {
-    return pace_->steps_for(running_.step, finishes_.next() - running_.tokens);
+    const std::int64_t tokens = finishes_.next() - running_.tokens;
+    return pace_->steps_for(running_.step,
+                            untold_.empty() ? tokens : std::min(tokens, tokens_to_next_told()));
+  }
+  // Sequences whose clients have heard nothing yet, since their first message waits for more tokens. That a message is complete ends a
+  // stretch as the end of an answer does.
+  std::span<const std::int32_t> untold() const { return untold_; }
+  // Hands those that have as many now to tell(slot), or all of their tokens.
+  template <class Tell>
+  void take_told(Tell tell) {
+    std::erase_if(untold_, [&](std::int32_t slot) {
+      const bool due = tokens_to_told(slot) <= 0;
+      if (due) tell(slot);
+      return due;
+    });
   }
 
   // Blocks that the decoding sequences take over the next `steps` steps.
@@ -179,6 +193,8 @@ class DecodeSet {
     return crossing_of(sequence) < sequence.finish_token + common_->pace.most();
   }
   void cross_windows(std::int64_t made);
+  std::int64_t tokens_to_told(std::int32_t slot) const;
+  std::int64_t tokens_to_next_told() const;
 
   void note_done(std::int32_t slot, std::int64_t finish_token);
   void lag(Sequence& sequence, std::int32_t slot, std::int64_t tokens);
@@ -199,7 +215,8 @@ class DecodeSet {
   // It has to be found anew: a sequence left before its end, or was left out of a step.
   bool longest_stale_ = false;
   StepCalendar crossings_;  // the lane's tokens at which windows are full
-  Pace changed_pace_;       // the present pace, where it is not the pool's
+  std::vector<std::int32_t> untold_;
+  Pace changed_pace_;  // the present pace, where it is not the pool's
   // Where sequences have paces of their own
   OwnPaced own_;
   std::span<const std::int64_t>

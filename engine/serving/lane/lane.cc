@@ -41,7 +41,8 @@ bool Lane::end_work() {
   work_ = Work::none;
   free_since_ = now;
   const ReplicaState& replica = *replica_;
-  const bool more = running().count > 0 || !replica.waiting.empty() || replica.more_to_come();
+  const bool more = running().count > 0 || !replica.waiting.empty() || !replica.inbox.empty() ||
+                    replica.more_to_come();
   end_ = more && !replica.halted ? now : kNever;
   return true;
 }
@@ -70,6 +71,7 @@ void Lane::plan(double now) {
     steady_ = Steady::no;
     left_ = more_alike_ = 0;
   }
+  if (!replica.inbox.empty()) take_in();
   if (running().count == 0 && replica.waiting.empty()) return;
   if (common.takes_turns && common.turns.begins(now) > now) {
     end_ = common.turns.begins(now);  // another model has the devices
@@ -161,7 +163,8 @@ void Lane::plan(double now) {
   if (replica_->common->lanes > 1) {
     more_alike_ = steps_alike() - 1;
   } else if (steady_ != Steady::no) {
-    const std::int64_t most = sequences_.set.steps_to_next_end();
+    const std::int64_t most =
+        std::min(sequences_.set.steps_to_next_end(), replica_->inbox.steps_left());
     left_ = sequences_.set.steps_that_fit(most, replica_->pool.free());
   }
   start_stretch(now);
@@ -183,21 +186,6 @@ void Lane::start_stretch(double now) {
   if (common.takes_turns && common.turns.ends(now) < end_) stop_at(common.turns.ends(now));
   take_first_blocks();
   if (common.given_up_in_sight) find_next_taking(1);
-}
-
-// Blocks that several sequences share hold their tokens once. In a pipeline, and where KV comes from elsewhere, a lane does not know for
-// how long others shared what, so there every sequence counts in full. States are each sequence's own.
-double Lane::held_with_states(double token_seconds, double seconds) const {
-  const double states = seconds * double(running().count) * double(replica_->common->states);
-  if (replica_->common->lanes > 1 || replica_->common->carries) return token_seconds + states;
-  return std::max(0.0, token_seconds - seconds * replica_->saved_by_sharing()) + states;
-}
-
-void Lane::count_sharing(double more, double now) {
-  const PoolConstants& common = *replica_->common;
-  if (!working() || !common.counts_room || common.lanes > 1 || common.carries) return;
-  // A stretch is counted when it ends, a step when it begins.
-  common.sums->kv_token_seconds += more * (work_ == Work::stretch ? now - start_ : now - end_);
 }
 
 void Lane::log_work(LoggedWork work) const {
@@ -232,6 +220,8 @@ void Lane::end_stretch() {
   replica.tokens_made += made;
   if (length_ >= 0) count_verified(stretch_.steps, stretch_.sequences, made);
   sequences_.set.advance(stretch_.steps, stretch_.sequences);
+  replica.inbox.count(stretch_.steps, Inbox::Steps::decodes);
+  sequences_.tell_due(end_);
   sequences_.finish_due();
 }
 
@@ -378,7 +368,12 @@ void Lane::end_step() {
     }
     sequences_.set.advance(1, double(step_decodes_));
   }
-  if (common.front_end_seconds > 0) stream_step();
+  if (common.streams()) stream_step();
+  sequences_.tell_due(end_);
+  const bool reads = !chunks_.empty();
+  if (reads || step_decodes_ > 0) {
+    replica.inbox.count(1, reads ? Inbox::Steps::prompts : Inbox::Steps::decodes);
+  }
   for (const Chunk& chunk : chunks_) {
     Sequence& sequence = at(chunk.slot);
     sequence.computed += chunk.tokens;

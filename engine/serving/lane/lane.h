@@ -44,6 +44,11 @@ class alignas(64) Lane {
   void interrupt(double time) {
     if (steady_ == Steady::until_arrival) stop_at(time);
   }
+  // Where the loop does not look for requests at every step (Inbox): steps until the first boundary at which it could take in one that
+  // comes now; takes in those that are due; and ends the present stretch where that is planned to happen.
+  std::int64_t steps_to_boundary(double now) const;
+  void take_in();
+  void end_where_taken_in();
   // Ends any stretch at the first step boundary from `time` on, because blocks come free, or because a sequence joins whose
   // prompt was read elsewhere.
   void stop_at(double time);
@@ -262,12 +267,12 @@ class alignas(64) Lane {
   }
   // Hands the tokens of the present stretch to the front end; `stream_step` does so for a single step.
   void stream_stretch() {
-    if (replica_->common->front_end_seconds > 0) stream_steps_and_last();
+    if (replica_->common->streams()) stream_steps_and_last();
   }
   void stream_steps_and_last();
   // Seconds that the front end needs for the tokens of one step of the stretch.
   double stream_seconds() const {
-    return replica_->common->front_end_seconds * stretch_.sequences * stretch_.pace->rate();
+    return replica_->common->message_seconds.further * stretch_.sequences * stretch_.pace->rate();
   }
   void stream_step();
   [[gnu::noinline]] void log_stretch() const;

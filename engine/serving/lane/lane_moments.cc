@@ -38,6 +38,41 @@ void Lane::stop_at(double time) {
   left_ = 0;
 }
 
+// Blocks that several sequences share hold their tokens once. In a pipeline, and where KV comes from elsewhere, a lane does not know for
+// how long others shared what, so there every sequence counts in full. States are each sequence's own.
+double Lane::held_with_states(double token_seconds, double seconds) const {
+  const double states = seconds * double(running().count) * double(replica_->common->states);
+  if (replica_->common->lanes > 1 || replica_->common->carries) return token_seconds + states;
+  return std::max(0.0, token_seconds - seconds * replica_->saved_by_sharing()) + states;
+}
+
+void Lane::count_sharing(double more, double now) {
+  const PoolConstants& common = *replica_->common;
+  if (!working() || !common.counts_room || common.lanes > 1 || common.carries) return;
+  // A stretch is counted when it ends, a step when it begins.
+  common.sums->kv_token_seconds += more * (work_ == Work::stretch ? now - start_ : now - end_);
+}
+
+std::int64_t Lane::steps_to_boundary(double now) const {
+  if (work_ == Work::stretch) return stretch_.steps_until(now);
+  return work_ == Work::step && (step_decodes_ > 0 || !chunks_.empty()) ? 1 : 0;
+}
+
+void Lane::take_in() {
+  if (working()) return;  // not before the next boundary
+  ReplicaState& replica = *replica_;
+  const Inbox::Others others = running().decoding > 0 ? Inbox::Others::decode : Inbox::Others::rest;
+  replica.inbox.open(others,
+                     [&](std::int32_t slot) { replica.waiting.push(slot, replica.sequences); });
+}
+
+void Lane::end_where_taken_in() {
+  if (steady_ == Steady::no || work_ != Work::stretch) return;
+  const std::int64_t steps = replica_->inbox.steps_left();
+  if (steps < stretch_.steps) cut(steps);
+  left_ = 0;
+}
+
 void Lane::settle(double time) {
   if (work_ != Work::stretch) return;
   if (time < end_) return take_blocks_until(steps_until(time));
@@ -100,13 +135,16 @@ Lane::Moment Lane::at(double time) const {
 void Lane::stream_step() {
   const PoolConstants& common = *replica_->common;
   // At a common pace as many as in stretches, which do not tell their steps apart.
-  double tokens = common.own_paces != nullptr ? double(step_tokens_)
-                                              : double(step_decodes_) * stretch_.pace->rate();
+  const double tokens = common.own_paces != nullptr ? double(step_tokens_)
+                                                    : double(step_decodes_) * stretch_.pace->rate();
+  double first = 0;
   for (const Chunk& chunk : chunks_) {
     const Sequence& sequence = at(chunk.slot);
-    if (sequence.computed + chunk.tokens == sequence.target) tokens += 1;
+    if (sequence.computed + chunk.tokens == sequence.target) first += 1;
   }
-  if (tokens > 0) replica_->front_end.take(end_, common.front_end_seconds * tokens);
+  if (tokens + first <= 0) return;
+  replica_->front_end.take(end_, {.further = common.message_seconds.further * tokens,
+                                  .first = common.message_seconds.first * first});
 }
 
 // The last one by itself: something may come from elsewhere when it ends.
@@ -120,12 +158,12 @@ void Lane::stream_steps_and_last() {
                                                    : end_ - rest / double(before);
     front_end.take_steps(start_ + stretch_.first_step, last, before, stream_seconds());
   }
-  front_end.take(end_, stream_seconds());
+  front_end.take(end_, {.further = stream_seconds()});
 }
 
 // What ends at this very moment is told after it.
 void Lane::stream_until(double time, FrontEnd& front_end) const {
-  if (work_ != Work::stretch || replica_->common->front_end_seconds <= 0) return;
+  if (work_ != Work::stretch || !replica_->common->streams()) return;
   const LockstepGroup* group = replica_->group;
   const std::int64_t over =
       group == nullptr ? stretch_.steps_until(time) - 1 : group->steps_ended(member(), time);

@@ -176,14 +176,18 @@ void LaneSequences::begin_decoding(std::int32_t slot, double now) {
   if (forks) replica_->forking.push_back(slot);
   if (sequence.generated == 0) {
     if (sequence.read < 0) sequence.read = now;  // else it was read elsewhere
-    sequence.first_token = replica_->front_end.told(now);
+    sequence.first_token =
+        replica_->common->first_message_tokens > 1 ? -1 : replica_->front_end.told(now);
   } else if (sequence.generated < sequence.output) {
     gaps.add_after_preemption(sequence, now, *replica_->common->stats);
   }
   sequence.last_token = now;
   sequence.generated = sequence.token_by_reading();
   set.has_read(slot);
-  if (sequence.generated == sequence.output) return finish(slot);
+  if (sequence.generated == sequence.output) {
+    if (sequence.first_token < 0) sequence.first_token = replica_->front_end.told(now);
+    return finish(slot);
+  }
   gaps.join(sequence, now);
   begin(slot);
 }
@@ -219,6 +223,11 @@ std::int64_t LaneSequences::blocks_to_read() const {
   };
   const std::int64_t waste = missing(last) - missing(first);
   replica_->common->sums->decoded_with(double(waste), double(waste + used));
+}
+
+void LaneSequences::tell_those_due(double now) {
+  const double told = replica_->front_end.told(now);
+  set.take_told([&](std::int32_t slot) { at(slot).first_token = told; });
 }
 
 void LaneSequences::finish_due() {

@@ -82,6 +82,11 @@ class LaneSequences {
   bool seats_somebody() { return !replica_->landed.empty() && set.running().count < view().seats; }
   bool makes_way() const { return makes_way_; }
   void finish_due();
+  // Where first tokens wait for others: tells the clients whose answers have as many tokens now, or all of them.
+  void tell_due(double now) {
+    if (!set.untold().empty()) tell_those_due(now);
+  }
+  void tell_those_due(double now);
   // Blocks that the prompts being read will still take.
   std::int64_t blocks_to_read() const;
   // Counts all sums over the lane anew and checks them: the reference for tests.

@@ -11,6 +11,7 @@
 #include "engine/base/deployment_role.h"
 #include "engine/serving/figures/serving_stats.h"
 #include "engine/serving/figures/step_log.h"
+#include "engine/serving/lane/front_end.h"
 #include "engine/serving/policies/batch_policy.h"
 #include "engine/serving/sequences/draft_investment.h"
 #include "engine/serving/sequences/sequence_paces.h"
@@ -52,7 +53,10 @@ struct PoolConstants : PolicyConstants {
   std::int64_t lanes = 1;  // of one replica: one per pipeline stage, each with a batch in flight
   std::int64_t seats = 0;  // of a replica, over all lanes
   BlockFilling blocks;
-  double front_end_seconds = 0;               // per token; 0: clients have tokens at once
+  // Of the front end for each token of an answer after its first, and for that; 0: clients have tokens at once.
+  FrontEnd::Messages message_seconds;
+  std::int64_t first_message_tokens = 1;      // that an answer has when its client hears of it
+  FrontEnd front_end;                         // of a replica that begins
   std::int64_t window = 0;                    // 0: no sliding window
   std::int64_t state = 0, states = 0;         // as in PoolSetup
   const SequencePaces* own_paces = nullptr;   // as in PoolSetup
@@ -82,6 +86,7 @@ struct PoolConstants : PolicyConstants {
   // No acceptance is drawn, no draft reads late, no cache grows old, the replica steps and takes turns on its own, and no step
   // is written down.
   bool plain = true;
+  bool streams() const { return message_seconds.further > 0; }
   // Prompt and output of the longest request that an empty replica can serve.
   std::int64_t most_tokens = 1;
   std::span<const double> encode_seconds = {};  // as in PoolSetup

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "engine/serving/lane/front_end.h"
+#include "engine/serving/lane/inbox.h"
 #include "engine/serving/lane/pool_constants.h"
 #include "engine/serving/sequences/admission_pace.h"
 #include "engine/serving/sequences/fair_share.h"
@@ -49,6 +50,7 @@ struct ReplicaState {
   std::int64_t awaiting = 0;
   std::int64_t loading = 0;  // sequences that are aside from the queue until their load has come
   KvPool pool;               // every event looks at its first cache line; few look at what follows
+  Inbox inbox;               // of replicas with one lane
   FairShare shares;
   AdmissionPaces admissions;
   AdmissionPace

@@ -15,7 +15,7 @@ void Replica::reset(const Setup& setup) {
   state_.number = setup.number;
   state_.group = setup.group;
   state_.halted = false;
-  state_.front_end = {};
+  state_.front_end = setup.common->front_end;
   state_.admissions.reset();
   state_.rooms.reset();
   state_.entries.reset();
@@ -26,6 +26,7 @@ void Replica::reset(const Setup& setup) {
     state_.sequences[std::size_t(slot)].kv.forget();
     state_.sequences[std::size_t(slot)].whereabouts = Whereabouts::nowhere;
   }
+  state_.inbox.reset(settings, setup.lanes.size() == 1 && setup.group == nullptr);
   empty_queues();
   state_.shares.reset();
   state_.pool.reset(setup.kv_blocks, settings.block_size, settings.prefix_caching);
@@ -45,6 +46,7 @@ void Replica::reset(const Setup& setup) {
 
 void Replica::empty_queues() {
   state_.forking.clear();
+  state_.inbox.clear();
   const Ordering ordering = state_.common->settings->ordering;
   state_.waiting.reset(ordering != Ordering::fcfs && ordering != Ordering::longest_prefix);
   state_.arriving.reset(false);
@@ -113,7 +115,11 @@ bool Replica::sheds(const Request& request, double now, const Elsewhere& elsewhe
   const std::int64_t cached =
       late || settings.ordering == Ordering::slo ? cached_tokens(request, now) : 0;
   const double order = order_of(claim_of(request, cached), state_.shares.place_now(request.tenant));
-  const std::int64_t queued = state_.waiting.place_of(order, state_.sequences);
+  const std::int64_t queued =
+      state_.waiting.place_of(order, state_.sequences) +
+      state_.inbox.count_before([&](std::int32_t slot) {
+        return !state_.waiting.ordered() || state_.sequences[std::size_t(slot)].order <= order;
+      });
   // Requests whose images or adapters are not there yet come before it as well.
   const std::int64_t others = queued + state_.awaiting;
   const double wait =
@@ -259,6 +265,15 @@ void Replica::fork(std::int32_t slot, std::span<const std::int64_t> outputs, std
     }
   }
   if (!come_later) stop_lanes(now);
+}
+
+void Replica::hold_back(std::int32_t slot, double now) {
+  Lane& lane = lanes_[0];
+  state_.inbox.add(slot, sequence(slot).target, lane.steps_to_boundary(now),
+                   lane.running().decoding);
+  lane.wake(now);
+  lane.end_where_taken_in();
+  find_next();
 }
 
 void Replica::stop_lanes(double now) {

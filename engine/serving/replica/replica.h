@@ -149,6 +149,7 @@ class alignas(64) Replica {
     if (sequence.awaits != Awaited::nothing) --state_.awaiting;
     sequence.awaits = Awaited::nothing;
     sequence.whereabouts = Whereabouts::waiting;
+    if (state_.inbox.holds()) return hold_back(slot, now);
     state_.waiting.push(slot, state_.sequences);
     for (Lane& lane : lanes_) {
       lane.wake(now);
@@ -190,6 +191,7 @@ class alignas(64) Replica {
   // (`Sequence::loaded`). Returns those that just left. The next step admits nobody behind those that were looked at.
   std::span<const std::int32_t> start_loads(double now) {
     loading_.clear();
+    lanes_[0].take_in();
     state_.waiting.close_after(kLookedAt);
     if (!state_.waiting.empty()) look_for_loads(now);
     return loading_;
@@ -267,8 +269,8 @@ class alignas(64) Replica {
   std::int64_t cached_tokens(std::span<const PrefixExtent> prefix, std::int64_t prompt,
                              double time);
   std::int64_t waiting() const {
-    return state_.waiting.size() + state_.arriving.size() + state_.awaiting + state_.loading +
-           std::int64_t(state_.kept.size());
+    return state_.waiting.size() + state_.inbox.size() + state_.arriving.size() + state_.awaiting +
+           state_.loading + std::int64_t(state_.kept.size());
   }
   const KvPool& pool() const { return state_.pool; }
   // Summed over all lanes. Work that is not done by `until` counts neither as idle nor as busy.
@@ -361,6 +363,8 @@ class alignas(64) Replica {
     state_.first_unused = slot;
   }
   void add_slot();
+  // Puts a request where the engine's loop will find it (Inbox).
+  void hold_back(std::int32_t slot, double now);
   // Blocks or seats may have come free: idle lanes look again.
   void wake_all() {
     for (Lane& lane : lanes_) lane.wake(now_);

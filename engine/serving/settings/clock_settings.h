@@ -32,11 +32,12 @@ struct ClockSettings {
         any_value);
     visit("lowest", self.lowest, "lowest clock, as a share of device.clock", between(0.1, 1));
     visit("margin", self.margin, "share of the limit that a step leaves", between(0, 0.9));
-    visit("power_exponent", self.power_exponent,
-          "tensor_power and what busy_power is above idle_power change with this power of the "
-          "clock; 2: as measured on an H200 between 1.6 and 1.98 GHz; 3: the voltage follows the "
-          "clock; 1: it does not",
-          between(1, 4));
+    visit(
+        "power_exponent", self.power_exponent,
+        "tensor_power, memory_power and what busy_power is above idle_power change with this power "
+        "of the clock; 2: as measured on an H200 between 1.4 and 1.98 GHz; 3: the voltage follows "
+        "the clock; 1: it does not",
+        between(1, 4));
   }
 };
 

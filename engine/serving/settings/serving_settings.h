@@ -14,6 +14,7 @@
 #include "engine/model/context_sharing.h"
 #include "engine/model/expert_travel.h"
 #include "engine/model/four_bit_experts.h"
+#include "engine/model/narrow_outputs.h"
 #include "engine/model/sampling.h"
 #include "engine/model/shared_experts.h"
 #include "engine/serving/settings/admission_settings.h"
@@ -50,10 +51,20 @@ constexpr std::array<std::string_view, 2> enum_names(Preemption) {
   return {"as_policy", "priority"};
 }
 
+// When the first token of an answer leaves the engine, where several leave together (serving.stream_interval).
+enum class FirstMessage : std::uint8_t {
+  at_once,      // alone
+  with_others,  // in the first message of as many tokens as all others have
+};
+constexpr std::array<std::string_view, 2> enum_names(FirstMessage) {
+  return {"at_once", "with_others"};
+}
+
 struct ServingSettings {
   static constexpr std::string_view library = "serving";
 
   std::string name = "default";
+  std::string vendor;
   PolicyName policy = policy_named("vllm_v1");
   Ordering ordering = Ordering::fcfs;
   std::int64_t max_num_batched_tokens = 8192;
@@ -66,6 +77,11 @@ struct ServingSettings {
   bool prefix_caching = false;
   double new_token_ratio = 0.7;
   std::int64_t max_output = 0;
+  std::int64_t stream_interval = 1;
+  FirstMessage first_message = FirstMessage::at_once;
+  std::int64_t receive_interval = 1;
+  std::int64_t batch_wait = 0;
+  double batch_wait_share = 1;
   std::int64_t replicas = 1;
   RouterName router = router_named("round_robin");
   double memory_utilization = 0.9;
@@ -80,6 +96,7 @@ struct ServingSettings {
   AllReduce all_reduce = AllReduce::custom;
   FourBitExperts four_bit_experts = FourBitExperts::own;
   SharedExperts shared_experts = SharedExperts::after;
+  NarrowOutputs narrow_outputs = NarrowOutputs::none;
   ExpertTravel expert_exchange = ExpertTravel::automatic;
   bool narrow_exchange = true;
   bool two_batch_overlap = false;
@@ -117,6 +134,11 @@ struct ServingSettings {
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("name", self.name, "name of the engine settings", a_label);
+    visit(
+        "vendor", self.vendor,
+        "maker of the devices that the engine runs on, as device.vendor; no figure depends on it; "
+        "empty: any",
+        a_label);
     visit("policy", self.policy, "which requests run in a step", any_value);
     visit("ordering", self.ordering, "which request is first in the queue", any_value);
     visit(
@@ -153,6 +175,28 @@ struct ServingSettings {
     visit("max_output", self.max_output,
           "no_evict, static: output tokens a request is given room for; auto: its own",
           non_negative_or("auto"));
+    visit("stream_interval", self.stream_interval,
+          "tokens of an answer that leave the engine in one message (--stream-interval of vLLM and "
+          "SGLang, stream_interval of TensorRT-LLM): fewer messages for the front end",
+          between(1, 1 << 20));
+    visit(
+        "first_message", self.first_message,
+        "with serving.stream_interval above 1, in one pool; at_once: the first token leaves alone; "
+        "with_others: it waits until as many are there",
+        any_value);
+    visit("receive_interval", self.receive_interval,
+          "decode steps from one look for new requests to the next (SGLang: "
+          "--scheduler-recv-interval). After a step with prompts, and where nothing decodes, the "
+          "engine looks at once. Replicas in a pipeline, or that share experts, look at every step",
+          between(1, 1 << 20));
+    visit("batch_wait", self.batch_wait,
+          "most steps that prompts wait for others while sequences decode (TensorRT-LLM: "
+          "batch_wait_timeout_iters). Not in a pipeline, nor where replicas share experts",
+          non_negative_or("none"));
+    visit("batch_wait_share", self.batch_wait_share,
+          "with serving.batch_wait: share of a step's tokens at which prompts wait no longer "
+          "(TensorRT-LLM: batch_wait_max_tokens_ratio)",
+          fraction);
     visit("replicas", self.replicas, "copies of the whole layout behind one router",
           between(1, 1 << 20));
     visit(
@@ -217,15 +261,20 @@ struct ServingSettings {
     visit("expert_exchange", self.expert_exchange,
           "experts shared by several replicas: how tokens get there; low_latency, normal: DeepEP's "
           "kernels for few and for many tokens; gathered: all devices get all tokens, and sums are "
-          "scattered back, as engines do unless they are told otherwise; auto: low_latency in "
-          "steps of decodes alone, else the faster of the two; switched: as auto where one switch "
-          "joins the devices (NVLink of a node or a rack), else gathered",
+          "scattered back, as engines do unless they are told otherwise; auto: the faster of "
+          "low_latency and normal; switched: as auto where one switch joins the devices (NVLink of "
+          "a node or a rack), else gathered",
           any_value);
     visit(
         "narrow_exchange", self.narrow_exchange,
         "DeepEP's kernels and experts in fp8 with a scale for a block of values: inputs travel in "
         "fp8; false: in 16 bits, and blocks are made where they arrive, as when they are gathered",
         any_value);
+    visit("narrow_outputs", self.narrow_outputs,
+          "fp8 with one scale for a tensor or a token: whose results come out of their kernels in "
+          "fp8. none: a kernel of its own makes each input of a product narrow; activations, of "
+          "MLPs; all: attention's, too",
+          any_value);
     visit("two_batch_overlap", self.two_batch_overlap,
           "experts shared by several replicas: a step's tokens are two halves, and one computes "
           "while the other's experts exchange (SGLang: --enable-two-batch-overlap, vLLM: "

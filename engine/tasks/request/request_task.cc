@@ -120,8 +120,9 @@ std::optional<Refusal> read_prompts(const TaskPoint& point, Breakdown& kernels, 
   if (auto problem = pairing_problem(reader, scenario)) return problem;
   Deployed deployed;
   if (auto problem =
-          deploy(reader, scenario.calibration, point.resources.calibrations, 1, deployed))
-    return in_role("prefill", std::move(*problem));
+          deploy(reader, scenario.calibration, point.resources.calibrations, 1, deployed)) {
+    return in_role("prefill", in_layout_of(scenario, "prefill", reader, std::move(*problem)));
+  }
   Draft draft;
   if (drafts_read_there(point)) {
     if (auto problem = ready_beside_readers(scenario, point.resources, 1, deployed, draft))

@@ -8,9 +8,7 @@ namespace engine {
 namespace {
 
 // Narrow vectors are expanded as they are met; questions have 16 bits, or 32 where vectors do.
-Dtype format_of_questions(Dtype vectors) {
-  return vectors == Dtype::fp32 ? Dtype::fp32 : Dtype::bf16;
-}
+Dtype format_of_questions(Dtype vectors) { return is_wide(vectors) ? vectors : Dtype::bf16; }
 
 // One scale does for a vector.
 std::int64_t values_of_a_scale(const VectorSearch& search) { return search.dimensions; }

@@ -30,7 +30,11 @@ std::optional<Refusal> no_figures(const Load& load, const ServePools& pools,
   const ServingStats::Summary summary = sim.stats().summary();
   const double given_up = summary.shed + summary.failed;
   const double left = summary.finished + given_up + summary.refused;
-  if (sim.stats().measured().requests > 0 || left <= 0) return std::nullopt;
+  if (sim.stats().measured().requests > 0) return std::nullopt;
+  if (left <= 0) {
+    return Refusal{ReasonClass::load,
+                   "nothing was measured: the load ends before its first request comes"};
+  }
   const std::string ends = fmt::format("{} do not fit, {} are shed, {} fail with their replicas",
                                        summary.refused, summary.shed, summary.failed);
   if (summary.finished > 0) {

@@ -280,8 +280,9 @@ std::optional<Refusal> ServePools::add_readers(const TypicalRequest& typical) {
   const Deployment& on = scenario.prefill.deployment;
   if (auto problem = handover_problem(on, scenario)) return problem;
   if (auto problem = deploy(on, scenario.calibration, point_.resources.calibrations,
-                            double(on.serving.replicas), readers_))
-    return in_role("prefill", std::move(*problem));
+                            double(on.serving.replicas), readers_)) {
+    return in_role("prefill", in_layout_of(scenario, "prefill", on, std::move(*problem)));
+  }
   if (auto problem = reader_adapter_problem(scenario, readers_.fabric))
     return in_role("prefill", std::move(*problem));
   // A draft that reads prompts when it is first asked reads them where that is.

@@ -125,10 +125,20 @@ void report_tiers(const ServePools& pools, const ServingStats::Summary& summary,
   if (summary.loads > 0) metrics.kv_load = Seconds{summary.load_seconds / summary.loads};
 }
 
+// Share of their time that the processes in front of clients need for all tokens, or for as many as a message carries.
+double front_end_use(const PoolSetup& pool, const Metrics& metrics) {
+  const HostSettings& host = pool.context.host;
+  const double messages = metrics.output.value / double(pool.settings.stream_interval);
+  const double replicas = metrics.replicas_mean > 0 ? metrics.replicas_mean : double(pool.replicas);
+  return messages * host.front_end_per_message.value /
+         (double(host.front_end_processes) * replicas);
+}
+
 // What the main deployment's replicas were busy with, and those that read prompts for it.
 void report_pools(const ServePools& pools, const ServingSim& sim, Metrics& metrics) {
   const PoolSums& main = sim.stats().pool(0);
   metrics.batch_mean = mean_batch(main);
+  metrics.front_end_use = front_end_use(pools.main(), metrics);
   metrics.kv_peak = main.kv_peak / double(pools.main().kv_blocks);
   metrics.kv_waste = main.held > 0 ? main.waste / main.held : 0;
   if (main.busy + sim.idle_seconds(0) > 0) {
@@ -277,7 +287,8 @@ void report_measurement(const ServingSim& sim, Outcome& outcome) {
   metrics.requests_measured = sim.stats().measured().requests;
   const bool keeps_up =
       verdict.saturation == Saturation::stable || verdict.saturation == Saturation::backlogged;
-  metrics.steady = part.settled && keeps_up ? 1 : 0;
+  metrics.steady = part.settled && keeps_up && verdict.caches_level() ? 1 : 0;
+  if (metrics.prefix_hit_rate > 0) metrics.cache_drift = std::abs(verdict.cache_drift);
   if (!whole) metrics.precision_met = verdict.precise() ? 1 : 0;
 }
 
@@ -322,6 +333,7 @@ void report_serving(const Scenario& scenario, const ServePools& pools, ServingSi
   metrics.queue_p95 = queue.p95, metrics.queue_p99 = queue.p99;
 
   report_rates(scenario, pools, sim, metrics);
+  metrics.prefix_hit_rate = summary.looked_up > 0 ? summary.found / summary.looked_up : 0;
   report_measurement(sim, outcome);
   if (tpot.mean.value > 0) metrics.output_per_user = TokensPerSecond{1 / tpot.mean.value};
   if (e2e.mean.value > 0) {
@@ -338,7 +350,6 @@ void report_serving(const Scenario& scenario, const ServePools& pools, ServingSi
   metrics.requests_refused = summary.refused;
   metrics.preemptions = summary.preemptions;
   metrics.recomputed_tokens = summary.lost_tokens;
-  metrics.prefix_hit_rate = summary.looked_up > 0 ? summary.found / summary.looked_up : 0;
   const double makespan = sim.makespan();
   metrics.makespan = Seconds{makespan};
   metrics.steps = summary.steps;

@@ -16,6 +16,7 @@
 #include "engine/serving/serving_sim.h"
 #include "engine/tasks/serve/adapter_contention.h"
 #include "engine/tasks/serve/kv_room.h"
+#include "engine/tasks/serve/load_seen.h"
 #include "engine/tasks/serve/nothing_measured.h"
 #include "engine/tasks/serve/report_fleet.h"
 #include "engine/tasks/serve/serve_interval.h"
@@ -116,14 +117,16 @@ LoadLevel level_of(const Setting& setting, const DrawnLoad& drawn) {
 struct RateTrial {
   double rate = 0;
   bool holds = false;
-  bool told = false;  // the run was long enough to tell
+  bool carried = false;  // the run answers what comes at the rate
+  bool told = false;     // the run was long enough to tell
 };
 
-RateTrial trial_of(double rate, const Slo& slo, ServingSim& sim) {
+RateTrial trial_of(const Setting& setting, double rate, ServingSim& sim) {
   const RunVerdict& verdict = sim.verdict();
   const bool undecided = verdict.saturation == Saturation::undecided;
   RateTrial trial{.rate = rate};
-  trial.holds = meets(slo, sim.stats()) && verdict.saturation != Saturation::overloaded;
+  trial.holds = meets(setting.judged, sim.stats()) && verdict.saturation != Saturation::overloaded;
+  trial.carried = carries({setting.scenario.load, setting.trace, {.rate = rate}}, sim);
   // What misses a limit beyond doubt does so whether or not it would keep up. Between failures a fleet holds more than in the end.
   trial.told = sim.failures_are_known() && (!undecided || (!trial.holds && verdict.slo.missed));
   return trial;
@@ -144,7 +147,7 @@ ToldAround told_around(double rate, double little, const std::vector<RateTrial>&
   return told;
 }
 
-// The highest rate that meets capacity.slo, and slo, goes to `level`; or why there is none.
+// The highest rate that meets capacity.slo, and slo, and that a run carries, goes to `level`; or why there is none.
 std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, Metrics& metrics,
                                        LoadLevel& level) {
   const Scenario& scenario = setting.scenario;
@@ -170,14 +173,14 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
       lowest_unseen = rate;
       unseen = why_nothing(load, sim);
     }
-    trials.push_back(trial_of(rate, setting.judged, sim));
+    trials.push_back(trial_of(setting, rate, sim));
     if (rate < lowest) {
       lowest = rate;
       missed = missed_limit(setting.judged, sim.stats());
     }
     return trials.back().holds;
   };
-  const CapacityResult found = highest_rate(guess, scenario.capacity.tolerance, holds_at);
+  CapacityResult found = highest_rate(guess, scenario.capacity.tolerance, holds_at);
   // A rate at which nothing was seen says nothing about the rates below it.
   const double next = found.rate * (1 + scenario.capacity.tolerance);
   if (lowest_unseen <= next * (1 + 1e-9) || (found.rate <= 0 && lowest_unseen < kNever)) {
@@ -192,6 +195,17 @@ std::optional<Refusal> search_capacity(const Setting& setting, ServingSim& sim, 
     if (scenario.slo.any()) reason += " and slo";
     if (!missed.empty()) reason += fmt::format(": at {:.3g} req/s {}", lowest, missed);
     return Refusal{ReasonClass::slo, std::move(reason)};
+  }
+  // A run that is over before the system has filled up meets limits at rates that it does not carry.
+  const auto at_found = std::ranges::find(trials, found.rate, &RateTrial::rate);
+  if (at_found != trials.end() && !at_found->carried) {
+    found = highest_rate(std::min(guess, found.rate), scenario.capacity.tolerance,
+                         [&](double rate) { return holds_at(rate) && trials.back().carried; });
+    if (found.rate <= 0) {
+      return Refusal{ReasonClass::load,
+                     "load.requests are too few for a capacity: at no rate does "
+                     "a run answer what comes; state more, or auto"};
+    }
   }
   metrics.capacity = RequestsPerSecond{found.rate};
   metrics.capacity_monotone = found.monotone ? 1 : 0;
@@ -344,6 +358,7 @@ void run_serve(const TaskPoint& point, Outcome& outcome) {
   // They come as requests end: two that end within a nanosecond in either order.
   std::ranges::sort(outcome.requests, {}, &RequestRow::number);
   report_serving(scenario, pools, sim, outcome);
+  report_load_seen({scenario.load, trace, level, drawn.seed}, sim, outcome.metrics);
   if (setting.contention != nullptr) report_contention(contention, outcome.metrics);
   if (log != nullptr) trace_steps(work, pools.pools(), *log);
   if (scenario.output.intervals) {

@@ -44,12 +44,17 @@ struct ServingFigures {
   double slo_probability = kNoValue;
   double requests_finished = kNoValue;
   double requests_refused = kNoValue;
+  double refused_share = kNoValue;
+  double load_seen = kNoValue;
+  Seconds curve_tail{kNoValue};
+  double cut_share = kNoValue;
   double preemptions = kNoValue;
   double recomputed_tokens = kNoValue;
   double prefix_hit_rate = kNoValue;
   double batch_mean = kNoValue;
   double concurrency = kNoValue;
   double utilization = kNoValue;
+  double front_end_use = kNoValue;
   double token_limit = kNoValue;
   double sequence_limit = kNoValue;
   double kv_blocks = kNoValue;
@@ -65,6 +70,7 @@ struct ServingFigures {
   double requests_measured = kNoValue;
   double steady = kNoValue;
   double precision_met = kNoValue;
+  double cache_drift = kNoValue;
   Seconds transfer{kNoValue};
   double transfer_share = kNoValue;
   double prefill_devices = kNoValue;
@@ -107,27 +113,27 @@ struct ServingFigures {
     visit("itl", self.itl,
           "task serve: time between two steps of the engine that make tokens of a request, mean: "
           "what clients measure between chunks, which with speculation carry several tokens each, "
-          "unless tokens queue in front of them (host.front_end_per_token)");
+          "unless messages wait in front of them (column front_end_use)");
     visit(
         "itl_p50", self.itl_p50,
         "task serve: time between two steps of the engine that make tokens of a request, p50: what "
         "clients measure between chunks, which with speculation carry several tokens each, unless "
-        "tokens queue in front of them (host.front_end_per_token)");
+        "messages wait in front of them (column front_end_use)");
     visit(
         "itl_p90", self.itl_p90,
         "task serve: time between two steps of the engine that make tokens of a request, p90: what "
         "clients measure between chunks, which with speculation carry several tokens each, unless "
-        "tokens queue in front of them (host.front_end_per_token)");
+        "messages wait in front of them (column front_end_use)");
     visit(
         "itl_p95", self.itl_p95,
         "task serve: time between two steps of the engine that make tokens of a request, p95: what "
         "clients measure between chunks, which with speculation carry several tokens each, unless "
-        "tokens queue in front of them (host.front_end_per_token)");
+        "messages wait in front of them (column front_end_use)");
     visit(
         "itl_p99", self.itl_p99,
         "task serve: time between two steps of the engine that make tokens of a request, p99: what "
         "clients measure between chunks, which with speculation carry several tokens each, unless "
-        "tokens queue in front of them (host.front_end_per_token)");
+        "messages wait in front of them (column front_end_use)");
     visit("e2e_p50", self.e2e_p50, "task serve: time from arrival to the last token, p50");
     visit("e2e_p90", self.e2e_p90, "task serve: time from arrival to the last token, p90");
     visit("e2e_p95", self.e2e_p95, "task serve: time from arrival to the last token, p95");
@@ -154,7 +160,9 @@ struct ServingFigures {
     visit("goodput", self.goodput,
           "task serve: requests finished in the measured part, within the limits of slo and "
           "load.classes");
-    visit("capacity", self.capacity, "task serve: highest rate that meets capacity.slo, and slo");
+    visit("capacity", self.capacity,
+          "task serve: highest rate that meets capacity.slo, and slo, and at which a run answers "
+          "what comes; of sessions where load.turns is above 1");
     visit("output_per_user", self.output_per_user,
           "task serve: generated tokens of one user, between the first and the last");
     visit("total_per_user", self.total_per_user,
@@ -173,7 +181,29 @@ struct ServingFigures {
     visit("requests_finished", self.requests_finished,
           "task serve: requests answered, over the whole run");
     visit("requests_refused", self.requests_refused,
-          "task serve: requests that could never fit, over the whole run");
+          "task serve: requests that could never fit (serving.kv_blocks, model.max_context), over "
+          "the whole run");
+    visit("refused_share", self.refused_share,
+          "task serve: share of the requests that could never fit (serving.kv_blocks, "
+          "model.max_context), over the whole run: latencies and rates are those of the others, "
+          "which are shorter");
+    visit(
+        "load_seen", self.load_seen,
+        "task serve: how much of the load the run has seen. Of a rate: offered, over what "
+        "load.rate and load.turns come to; well below 1 the run is over before sessions have come "
+        "to their "
+        "later turns, or these wait for answers. Of a curve: requests that came, over those until "
+        "its end (without one: until its last number has held as long as the one before it). Of a "
+        "trace: its requests that came. Of a closed loop: its clients that asked at all");
+    visit(
+        "curve_tail", self.curve_tail,
+        "task serve with a load.curve that has no end: how long its last number held in this run; "
+        "null: the curve ends");
+    visit(
+        "cut_share", self.cut_share,
+        "task serve with load.lengths.prompt_max, output_max or total_max: share of the tokens of "
+        "prompts and outputs that they cut off, over the first thousand requests: means are that "
+        "much below the stated ones");
     visit("preemptions", self.preemptions,
           "task serve: times a running request was put back, over the whole run");
     visit("recomputed_tokens", self.recomputed_tokens,
@@ -191,6 +221,10 @@ struct ServingFigures {
     visit("utilization", self.utilization,
           "task serve: share of the time a step was running, over the whole run; with prefill, of "
           "the main deployment");
+    visit("front_end_use", self.front_end_use,
+          "task serve: time that messages to clients take where none are merged, over the time of "
+          "the processes that send them; from 1 on the front end is the limit: messages carry more "
+          "tokens (host.front_end_merges) or queue up");
     visit(
         "token_limit", self.token_limit,
         "task serve: most tokens in one step of the main deployment: "
@@ -233,13 +267,21 @@ struct ServingFigures {
     visit(
         "steady", self.steady,
         "task serve: 1 when the measured part is of a system that had filled up and keeps up with "
-        "its load; 0 for overload, traces, curves and load.measure: whole");
+        "its load, and what its caches have does not change (cache_drift); 0 for overload, traces, "
+        "curves and load.measure: whole, where load.warmup ends before all clients or later turns "
+        "of sessions have come, and where the run is too short to tell");
     visit(
         "precision_met", self.precision_met,
         "task serve: 1 when the throughput is known to 2% (95% interval from batch means), and "
         "each limit of slo to 2% or met or missed beyond doubt, and where replicas fail, 30 "
         "failures were seen, and where a fleet follows its load, it had ten times as long as that "
         "takes; null for whole runs");
+    visit(
+        "cache_drift", self.cache_drift,
+        "task serve with prefixes in the cache: by how much the share of prompt tokens that no "
+        "cache had changed from the first half of the measured part to the second, over its mean; "
+        "0: not more than by chance; above 0.05 caches still fill up, or lose what they had: "
+        "figures are those of a moment, and steady is 0");
     visit("transfer", self.transfer,
           "task serve with prefill: time from the end of reading a prompt until its KV cache is in "
           "the main deployment, waiting for room included, mean");

@@ -155,8 +155,9 @@ std::optional<Refusal> shared_cluster_problem(const Scenario& scenario) {
   if (train + make <= double(fabric.most_devices)) return std::nullopt;
   return Refusal{ReasonClass::cluster,
                  fmt::format("{} devices that train and {} that make samples are more than the {} "
-                             "of the cluster they share",
-                             train, make, fabric.most_devices)};
+                             "of the cluster they share{}",
+                             train, make, fabric.most_devices,
+                             taken_over("rollout", samples.parallel, scenario.parallel))};
 }
 
 // What is written of the role, and cannot be meant.
@@ -311,7 +312,8 @@ std::optional<Refusal> make_rollout(const TaskPoint& point, const TrainMemory& m
   Outcome outcome;
   evaluate_into(served, point.resources, outcome, point.work, point.scratch);
   if (outcome.status != Status::ok) {
-    return in_role("rollout", {outcome.reason_class, std::move(outcome.reason)});
+    return in_role("rollout", in_layout_of(scenario, "rollout", rollout.on,
+                                           {outcome.reason_class, std::move(outcome.reason)}));
   }
   const double samples = double(settings.prompts * settings.samples);
   const double made = outcome.metrics.requests_finished * double(served.load.samples);

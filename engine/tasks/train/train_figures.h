@@ -125,8 +125,10 @@ struct TrainFigures {
         "computes again included, over the devices' peak");
     visit("peak_memory", self.peak_memory,
           "task train: everything in memory where most is, on one device of that stage");
-    visit("gradient_memory", self.gradient_memory,
-          "task train: gradients on the device whose memory is fullest");
+    visit(
+        "gradient_memory", self.gradient_memory,
+        "task train: gradients on the device whose memory is fullest; with train.gradient_buffers "
+        "remade or freed, what they take beyond the memory that activations leave");
     visit("optimizer_memory", self.optimizer_memory,
           "task train: optimizer states and master weights on the device whose memory is fullest");
     visit("kept_activation_memory", self.kept_activation_memory,

@@ -192,6 +192,7 @@ std::optional<Refusal> make_trainable(const TaskPoint& point, Deployed& deployed
   shard.two_halves = false;
   shard.expert_travel = ExpertTravel::automatic;
   shard.narrow_exchange = true;
+  shard.narrow_outputs = NarrowOutputs::none;
   shard.narrow_turn = narrow_turn_of(deployed.spec->device, shard.quant);
   shard.shared_prompts = {};
   return set_attention_pace(train.attention_kernel, deployed.spec->device, shard);
@@ -249,13 +250,12 @@ std::optional<Refusal> format_problem(const Deployment& on, const TrainSettings&
                     "train.method lora or qlora",
                     name_of(quant.weights), name_of(quant.activations), name_of(train.method))};
   }
-  if (narrow && quant.activations == Dtype::fp32) {
+  if (narrow && is_wide(quant.activations)) {
     return Refusal{
         ReasonClass::unsupported,
-        fmt::format(
-            "quant.activations fp32 beside frozen weights in {}: activations in 32 bits are "
-            "modelled beside weights in 32 bits only; state quant.activations: bf16",
-            name_of(quant.weights))};
+        fmt::format("quant.activations {} beside frozen weights in {}: activations in 32 bits are "
+                    "modelled beside weights in 32 bits only; state quant.activations: bf16",
+                    name_of(quant.activations), name_of(quant.weights))};
   }
   return arithmetic_problem(on.device, multiplied(quant, train.method));
 }

@@ -29,7 +29,7 @@ void add_products(const PlannedOp& planned, const TrainSettings& train, double s
   const double tokens = double(frozen->m);
   const auto output = std::int64_t(double(frozen->n) / joined);
   const double calls = planned.calls * joined;
-  const Dtype format = frozen->activations == Dtype::fp32 ? Dtype::fp32 : Dtype::bf16;
+  const Dtype format = is_wide(frozen->activations) ? frozen->activations : Dtype::bf16;
   const auto add_product = [&](std::int64_t n, std::int64_t k) {
     ops.add(OpName::adapter, Family::gemm, calls,
             Gemm{.m = frozen->m, .n = n, .k = k, .weights = format, .activations = format});

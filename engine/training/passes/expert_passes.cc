@@ -19,7 +19,17 @@ constexpr double kBiasBackward = 2.9;
 // specs/calibration/h200-sxm/train_passes.csv: 2.1 TB/s against 4.2).
 constexpr double kPace = 2;
 
+bool is_exchange(const PlannedOp& op) {
+  return op.name == OpName::expert_dispatch || op.name == OpName::expert_combine;
+}
+
 }  // namespace
+
+void take_exchange(OpList& ops, OpList& exchange) {
+  OpList others;
+  for (const PlannedOp& op : ops) (is_exchange(op) ? exchange : others).add(op);
+  ops = others;
+}
 
 void add_expert_passes(const PlannedOp& experts, OpList& ops) {
   const auto& op = std::get<Moe>(experts.op);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "engine/model/context_ops.h"
 #include "engine/model/expert_places.h"
@@ -12,6 +11,9 @@
 
 namespace engine {
 namespace {
+
+// Of a value in fp8.
+constexpr double kNarrowInput = 1;
 
 // What one token leaves on one device in one layer, in bytes. The lists follow what autograd keeps: inputs of norms, of
 // products, of attention and of activations.
@@ -35,13 +37,19 @@ class LayerBytes {
 
   // Every norm keeps its input; what no norm precedes keeps the stream once.
   double of_mixer() const {
-    return std::max(1.0, double(model_.mixer_norms())) * stream() + attention();
+    const double norms = double(model_.mixer_norms());
+    return (std::max(1.0, norms) - inputs_spared(norms, OpName::qkv)) * stream() + attention();
   }
   double of_mlp(bool mixture) const {
     return of_mlp_norms() + (mixture ? experts() : mlp(double(shard_.intermediate)));
   }
   // All that is left of an MLP that is computed again.
-  double of_mlp_norms() const { return double(model_.mlp_norms()) * stream(); }
+  double of_mlp_norms() const {
+    const double norms = double(model_.mlp_norms());
+    return (norms - inputs_spared(norms, OpName::gate_up)) * stream();
+  }
+  // What a dense MLP makes again for its own backward pass.
+  double of_gates() const { return activation_inputs(double(shard_.intermediate)); }
   // A 32-bit number per head, which attention that is computed again does without.
   double statistics() const { return 4 * double(shard_.heads); }
 
@@ -64,6 +72,11 @@ class LayerBytes {
   double normed_input(OpName product) const {
     return made_input(double(model_.hidden) / split_, product, shard_.dense.activations);
   }
+  // Of these norms one comes before a product. It may start its backward pass from what the product keeps, if that is as it gave it.
+  double inputs_spared(double norms, OpName product) const {
+    const bool as_given = bytes_of(shard_.dense.activations) >= value_ && normed_input(product) > 0;
+    return train_.norms_from_outputs && norms > 0 && as_given ? 1 : 0;
+  }
 
   double attention() const {
     double kept = normed_input(OpName::qkv) + statistics();
@@ -72,7 +85,8 @@ class LayerBytes {
     // Attention keeps what it gave, unless it is done again; the product that follows keeps it as it multiplies it. In 16 bits
     // that is the same.
     if (!again_.attention) kept += widths_.output * value_;
-    if (again_.attention || bytes_of(shard_.dense.activations) < value_) {
+    const bool made_again = again_.attention && again_.gates;
+    if (!made_again && (again_.attention || bytes_of(shard_.dense.activations) < value_)) {
       kept += dense_input(widths_.output, OpName::attention_out);
     }
     kept += dense_input(widths_.compressed / split_, OpName::q_up);  // each device's own part
@@ -86,9 +100,14 @@ class LayerBytes {
     return kept;
   }
 
+  // Plain PyTorch keeps the activated half besides the two inputs.
+  double activation_inputs(double width) const {
+    const bool gated = model_.mlp == MlpKind::gated;
+    const double each = train_.narrow_activation_inputs ? kNarrowInput : value_;
+    return width * ((gated ? 2 : 1) * each + (gated && !train_.fused ? value_ : 0));
+  }
   double activated(double width, OpName product, Dtype format) const {
-    const double inputs = model_.mlp == MlpKind::gated ? (train_.fused ? 2 : 3) : 1;
-    return inputs * width * value_ + made_input(width, product, format);
+    return activation_inputs(width) + made_input(width, product, format);
   }
 
   // An MLP beside attention has its input.
@@ -96,6 +115,7 @@ class LayerBytes {
     return model_.mlp_norms() > 0 ? normed_input(product) : 0;
   }
   double mlp(double width) const {
+    if (again_.gates) return mlp_input(OpName::gate_up);
     return mlp_input(OpName::gate_up) + activated(width, OpName::down, shard_.dense.activations);
   }
 
@@ -140,20 +160,24 @@ class LayerBytes {
 
 // Weights of the widest matrix of layers whose new gradients are whole; experts that one kernel multiplies are one matrix. Replicas
 // that share gradients out have those of a whole layer there, which is counted with what they gather.
-double widest_matrix(const ModelShard& shard, const LayerCounts& layers,
-                     const TrainSettings& train) {
-  const ModelSpec& model = *shard.model;
+double widest_whole_matrix(const ModelShard& shard, const LayerCounts& layers,
+                           const TrainSettings& train) {
   const StateSharing sharers = train.zero < 2 ? StateSharing{} : sharers_of(shard.parallel, train);
-  const double up = double(model.hidden) * (model.mlp == MlpKind::gated ? 2 : 1);
-  const bool one_kernel = train.expert_products == ExpertProducts::grouped;
-  const double experts = one_kernel ? double(shard.experts.local) : 1;
   const bool dense_whole = layers.dense > 0 && sharers.dense == 1;
   const bool experts_whole = layers.mixture > 0 && sharers.experts == 1;
-  return std::max(dense_whole ? up * double(shard.intermediate) : 0,
-                  experts_whole ? up * double(shard.expert_intermediate) * experts : 0);
+  const WidestMatrix widest = widest_matrix(shard, train);
+  return std::max(dense_whole ? widest.dense : 0, experts_whole ? widest.experts : 0);
 }
 
 }  // namespace
+
+WidestMatrix widest_matrix(const ModelShard& shard, const TrainSettings& train) {
+  const ModelSpec& model = *shard.model;
+  const double up = double(model.hidden) * (model.mlp == MlpKind::gated ? 2 : 1);
+  const bool one_kernel = train.expert_products == ExpertProducts::grouped;
+  const double experts = one_kernel ? double(shard.experts.local) : 1;
+  return {up * double(shard.intermediate), up * double(shard.expert_intermediate) * experts};
+}
 
 KeptActivations kept_activations(const ModelShard& shard, const LayerChunk& chunk,
                                  const TrainSettings& train) {
@@ -163,25 +187,29 @@ KeptActivations kept_activations(const ModelShard& shard, const LayerChunk& chun
   const double mixer = tokens * bytes.of_mixer();
   const double dense = layers.dense > 0 ? tokens * bytes.of_mlp(false) : 0;
   const double mixture = layers.mixture > 0 ? tokens * bytes.of_mlp(true) : 0;
+  const RecomputedParts again = parts_of(train.recompute);
+  const double spared = again.attention ? bytes.statistics() : 0;
+  const double of_mixture = again.experts ? tokens * bytes.of_mlp_norms() : mixture;
+  const double all = double(layers.all());
   KeptActivations activations;
-  if (train.recompute == Recompute::full) {
-    const double together = double(std::min(train.recompute_layers, layers.all()));
-    activations.kept = layers.all() == 0
-                           ? 0
-                           : std::ceil(double(layers.all()) / together) * tokens * bytes.stream();
+  activations.kept = all * (mixer - tokens * spared) + double(layers.dense) * dense +
+                     double(layers.mixture) * of_mixture;
+  if (again.experts) activations.at_work = mixture;
+  if (again.gates && layers.dense > 0) activations.at_work = tokens * bytes.of_gates();
+  if (train.recompute == Recompute::full && all > 0) {
+    // Layers that are not computed again keep what they would without.
+    const double first = layers_of(train.recompute_first, all);
+    const double together = std::min(double(train.recompute_layers), first);
+    activations.kept *= 1 - first / all;
+    activations.kept += std::ceil(first / together) * tokens * bytes.stream();
     activations.at_work = together * (mixer + std::max(dense, mixture));
-  } else {
-    const RecomputedParts again = parts_of(train.recompute);
-    const double spared = again.attention ? bytes.statistics() : 0;
-    const double of_mixture = again.experts ? tokens * bytes.of_mlp_norms() : mixture;
-    activations.kept = double(layers.all()) * (mixer - tokens * spared) +
-                       double(layers.dense) * dense + double(layers.mixture) * of_mixture;
-    if (again.experts) activations.at_work = mixture;
   }
-  if (train.offload_activations && layers.all() > 0) {
+  if (train.offload_activations && all > 0) {
     // A layer's leave while the next one's are made, and come back while those of the layer after it are used.
-    activations.in_flight = std::min(1.0, 2 / double(layers.all())) * activations.kept;
-    activations.offloaded = std::exchange(activations.kept, 0);
+    const double leave = layers_of(train.offload_layers, all);
+    activations.offloaded = leave / all * activations.kept;
+    activations.kept -= activations.offloaded;
+    activations.in_flight = std::min(1.0, 2 / leave) * activations.offloaded;
   }
   // The output of a graph has a place of its own, from which the next one's input is copied; there it stays.
   if (train.cuda_graphs) activations.kept += double(layers.all()) * tokens * bytes.stream();
@@ -191,7 +219,7 @@ KeptActivations kept_activations(const ModelShard& shard, const LayerChunk& chun
     activations.logits = (train.fused_loss ? 1 : 2) * formats * tokens * double(shard.vocabulary);
   }
   if (!train.fused_gradients && !train.has_adapters()) {
-    activations.new_gradient = value_bytes(shard) * widest_matrix(shard, layers, train);
+    activations.new_gradient = value_bytes(shard) * widest_whole_matrix(shard, layers, train);
   }
   if (layers.all() > 0) {
     activations.context =

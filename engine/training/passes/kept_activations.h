@@ -1,6 +1,9 @@
 // What passes keep in memory for their backward passes.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include "engine/model/model_shard.h"
 #include "engine/training/pipeline/stages.h"
 #include "engine/training/settings/train_settings.h"
@@ -19,6 +22,17 @@ struct KeptActivations {
 };
 KeptActivations kept_activations(const ModelShard& shard, const LayerChunk& chunk,
                                  const TrainSettings& train);
+
+// Weights of the widest matrix of an MLP on one device; experts that one kernel multiplies are one matrix.
+struct WidestMatrix {
+  double dense = 0, experts = 0;
+};
+WidestMatrix widest_matrix(const ModelShard& shard, const TrainSettings& train);
+
+// Layers of a chunk with `all` that a setting speaks of: so many, or all of them where it says 0.
+inline double layers_of(std::int64_t stated, double all) {
+  return stated == 0 ? all : std::min(double(stated), all);
+}
 
 // Tokens of a micro-batch on one device.
 inline double tokens_of_a_pass(const TrainSettings& train, const Parallelism& parallel) {

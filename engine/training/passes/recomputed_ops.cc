@@ -2,6 +2,7 @@
 
 #include "engine/model/expert_places.h"
 #include "engine/model/passes.h"
+#include "engine/training/passes/kept_activations.h"
 
 namespace engine {
 namespace {
@@ -27,8 +28,9 @@ bool ends_a_layer(const PlannedOp& op) {
   return op.name == OpName::mlp_reduce && sum != nullptr && sum->pattern != Pattern::all_gather;
 }
 
-void add_layer_op(PlannedOp op, const TrainSettings& train, OpList& again) {
+void add_layer_op(PlannedOp op, const TrainSettings& train, double share, OpList& again) {
   if (at_an_end(op.name)) return;
+  op.calls *= share;
   // Of layers that are computed again together, the last one stops.
   if (train.early_stop && ends_a_layer(op)) op.calls *= 1 - 1 / double(train.recompute_layers);
   if (op.calls > 0) again.add(op);
@@ -38,6 +40,8 @@ void add_layer_op(PlannedOp op, const TrainSettings& train, OpList& again) {
 bool expands_latents(OpName name) {
   return name == OpName::q_up || name == OpName::kv_up || name == OpName::rope;
 }
+
+bool is_first_of_an_mlp(OpName name) { return name == OpName::gate_up || name == OpName::up; }
 
 // From the router to the sum of what experts gave.
 bool is_of_a_mixture(OpName name) {
@@ -88,12 +92,15 @@ void add_activation(const PlannedOp& op, OpList& again) {
 
 }  // namespace
 
-void recomputed_ops(const OpList& forward, const TrainSettings& train, OpList& again) {
-  const bool layers = train.recompute == Recompute::full;
+void recomputed_ops(const OpList& forward, double layers, const TrainSettings& train,
+                    OpList& again) {
+  const bool whole = train.recompute == Recompute::full && layers > 0;
+  const double share = whole ? layers_of(train.recompute_first, layers) / layers : 0;
   const RecomputedParts parts = parts_of(train.recompute);
   const double share_of_sums = parts.experts ? share_of_mixtures(forward) : 0;
   for (const PlannedOp& op : forward) {
-    if (layers) add_layer_op(op, train, again);
+    if (whole) add_layer_op(op, train, share, again);
+    if (parts.gates && is_first_of_an_mlp(op.name)) again.add(op);
     if (parts.attention && is_attention(op.name)) again.add(op);
     if (parts.latents && expands_latents(op.name)) again.add(op);
     if (parts.experts) add_mixture_op(op, share_of_sums, again);

@@ -6,6 +6,8 @@
 
 namespace engine {
 
-void recomputed_ops(const OpList& forward, const TrainSettings& train, OpList& again);
+// Of a chunk with so many layers.
+void recomputed_ops(const OpList& forward, double layers, const TrainSettings& train,
+                    OpList& again);
 
 }  // namespace engine

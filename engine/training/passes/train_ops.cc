@@ -8,6 +8,7 @@
 #include "engine/model/context_ops.h"
 #include "engine/model/expert_places.h"
 #include "engine/model/passes.h"
+#include "engine/training/passes/activation_inputs.h"
 #include "engine/training/passes/adapters.h"
 #include "engine/training/passes/expert_passes.h"
 #include "engine/training/passes/kept_activations.h"
@@ -66,7 +67,6 @@ class Trained {
         value_(value_bytes(shard)) {}
 
   void add(PlannedOp op, OpList& ops) const {
-    widen(op);
     meet_in_one_format(train_.method, op);
     switch (op.name) {
       case OpName::stage_transfer:
@@ -154,17 +154,6 @@ class Trained {
       return add_with_adapters(op, train_, split_, ops);
     }
     return split_ > 1 ? add_split(op, ops) : ops.add(op);
-  }
-
-  // Passes and sums of a served step are in 16 bits.
-  void widen(PlannedOp& op) const {
-    const double wider = value_ / kActivationBytes;
-    if (auto* pass = std::get_if<Elementwise>(&op.op)) {
-      pass->resident_bytes *= wider;
-      pass->cold_bytes *= wider;
-    } else if (auto* sum = std::get_if<Collective>(&op.op)) {
-      sum->bytes *= wider;
-    }
   }
 
   void set_pace(AttentionPrefill& attention) const {
@@ -341,16 +330,6 @@ class Trained {
   double value_;  // bytes
 };
 
-bool is_exchange(const PlannedOp& op) {
-  return op.name == OpName::expert_dispatch || op.name == OpName::expert_combine;
-}
-
-void take_exchange(OpList& ops, OpList& exchange) {
-  OpList others;
-  for (const PlannedOp& op : ops) (is_exchange(op) ? exchange : others).add(op);
-  ops = others;
-}
-
 void forward_ops(const ModelShard& shard, const StageSpan& span, const TrainSettings& train,
                  OpList& ops) {
   const BatchShape batch = batch_of(train, shard, span.last);
@@ -359,6 +338,7 @@ void forward_ops(const ModelShard& shard, const StageSpan& span, const TrainSett
   attention_ops(shard, span, batch, served);
   const Trained trained(shard, train);
   for (const PlannedOp& op : served) trained.add(op, ops);
+  if (train.narrow_activation_inputs) cast_activation_inputs(shard, ops);
 }
 
 }  // namespace
@@ -374,7 +354,7 @@ void pass_ops(const ModelShard& shard, const LayerChunk& chunk, const TrainSetti
   OpList trained;
   if (partly && chunk.has_gradients()) forward_ops(shard, chunk.trained, train, trained);
   const OpList& kept = partly ? trained : ops.forward;
-  recomputed_ops(kept, train, ops.recomputed);
+  recomputed_ops(kept, double(chunk.trained.layers.all()), train, ops.recomputed);
   backward_ops(kept, shard.narrow_turn, ops.inputs, ops.weights);
   const bool split = train.sequence_parallel && shard.parallel.tp > 1;
   if (split) {

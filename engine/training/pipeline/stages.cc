@@ -12,30 +12,39 @@ struct Spread {
   std::int64_t some, layers;
 
   std::int64_t before(std::int64_t layer) const { return layer * some / layers; }
-  bool has(std::int64_t layer) const { return before(layer + 1) > before(layer); }
 };
 
-void add_mlp(const ModelSpec& model, std::int64_t number, LayerCounts& counts) {
-  const std::int64_t after = number - model.moe.first_dense_layers;
-  const bool mixture = model.is_moe() && after >= 0 && (after + 1) % model.moe.every == 0;
-  (mixture ? counts.mixture : counts.dense) += 1;
-}
-
-void add_attention(const ModelSpec& model, std::int64_t number, LayerCounts& counts) {
-  const bool full = model.window == 0 || (model.full_attention_every > 0 &&
-                                          (number + 1) % model.full_attention_every == 0);
-  (full ? counts.full : counts.windowed) += 1;
-}
-
-void add_layer(const ModelSpec& model, std::int64_t layer, LayerCounts& counts) {
-  const Spread mlps{model.mlps(), model.layers};
-  if (mlps.has(layer)) add_mlp(model, mlps.before(layer), counts);
-  const Spread attending{model.scans() ? model.scan.attention_layers : model.layers, model.layers};
-  if (attending.has(layer)) {
-    add_attention(model, attending.before(layer), counts);
-  } else {
-    counts.scanning += 1;
+// What the layers before this one are. Counted by division: a model may have a billion of them.
+LayerCounts counts_before(const ModelSpec& model, std::int64_t layer) {
+  LayerCounts counts;
+  if (model.layers == 0) return counts;
+  const std::int64_t mlps = Spread{model.mlps(), model.layers}.before(layer);
+  if (model.is_moe()) {
+    const std::int64_t after_dense = std::max<std::int64_t>(0, mlps - model.moe.first_dense_layers);
+    counts.mixture = after_dense / std::max<std::int64_t>(1, model.moe.every);
   }
+  counts.dense = mlps - counts.mixture;
+  const Spread attending{model.scans() ? model.scan.attention_layers : model.layers, model.layers};
+  const std::int64_t attend = attending.before(layer);
+  counts.scanning = layer - attend;
+  if (model.window == 0) {
+    counts.full = attend;
+  } else if (model.full_attention_every > 0) {
+    counts.full = attend / model.full_attention_every;
+  }
+  counts.windowed = attend - counts.full;
+  return counts;
+}
+
+LayerCounts counts_between(const ModelSpec& model, std::int64_t from, std::int64_t upto) {
+  const LayerCounts before = counts_before(model, from);
+  LayerCounts counts = counts_before(model, upto);
+  counts.dense -= before.dense;
+  counts.mixture -= before.mixture;
+  counts.full -= before.full;
+  counts.windowed -= before.windowed;
+  counts.scanning -= before.scanning;
+  return counts;
 }
 
 // Layers divided evenly among chunks.
@@ -105,10 +114,10 @@ void cut_into_chunks(const ModelSpec& model, const TrainSettings& train, const C
     const std::int64_t own = ends.stated() > 0 ? ends.layers_of(c, between)
                              : c < head.chunks ? head.layers_of(c)
                                                : rest.layers_of(c - head.chunks);
-    for (std::int64_t i = 0; i < own; ++i, ++layer) {
-      add_layer(model, layer, chunk.span.layers);
-      if (layer >= first_trained) add_layer(model, layer, chunk.trained.layers);
-    }
+    const std::int64_t end = layer + std::max<std::int64_t>(0, own);
+    chunk.span.layers = counts_between(model, layer, end);
+    chunk.trained.layers = counts_between(model, std::clamp(first_trained, layer, end), end);
+    layer = end;
   }
 }
 

@@ -12,7 +12,7 @@ namespace engine {
 
 // Weights and activations are in 32 bits, and stay so. Else activations between products are in 16 bits.
 inline bool trains_wide(const Quantization& quant) {
-  return quant.weights == Dtype::fp32 && quant.activations == Dtype::fp32;
+  return is_wide(quant.weights) && is_wide(quant.activations);
 }
 inline bool trains_wide(const ModelShard& shard) { return trains_wide(shard.quant); }
 inline double value_bytes(const ModelShard& shard) { return trains_wide(shard) ? 4 : 2; }

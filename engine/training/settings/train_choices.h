@@ -35,15 +35,17 @@ enum class Recompute : std::uint8_t {
   up_projections,  // these, and products that expand latents to queries, keys and values
   experts,         // norms and activations, and the whole MLPs of mixtures
   experts_and_attention,
+  attention_and_gates,  // norms and activations, attention, and the first products of dense MLPs
 };
-constexpr std::array<std::string_view, 7> enum_names(Recompute) {
+constexpr std::array<std::string_view, 8> enum_names(Recompute) {
   return {"none",
           "attention",
           "full",
           "activations",
           "up_projections",
           "experts",
-          "experts_and_attention"};
+          "experts_and_attention",
+          "attention_and_gates"};
 }
 // Of layers that are not computed again as a whole.
 struct RecomputedParts {
@@ -51,6 +53,7 @@ struct RecomputedParts {
   bool activations = false;  // and norms
   bool latents = false;      // expanded to queries, keys and values
   bool experts = false;      // with their router, exchange and shared expert
+  bool gates = false;        // first products of dense MLPs
 };
 constexpr RecomputedParts parts_of(Recompute recompute) {
   switch (recompute) {
@@ -67,6 +70,8 @@ constexpr RecomputedParts parts_of(Recompute recompute) {
       return {.activations = true, .experts = true};
     case Recompute::experts_and_attention:
       return {.attention = true, .activations = true, .experts = true};
+    case Recompute::attention_and_gates:
+      return {.attention = true, .activations = true, .gates = true};
   }
   return {};
 }
@@ -92,6 +97,23 @@ enum class StateFormat : std::uint8_t { fp32, bf16, none };
 constexpr std::array<std::string_view, 3> enum_names(StateFormat) {
   return {"fp32", "bf16", "none"};
 }
+
+// What becomes of the memory of gradients from step to step.
+enum class GradientBuffers : std::uint8_t {
+  kept,  // they have memory of their own that stays (Megatron's buffers)
+  remade,  // they are freed once weights are updated, and made anew by backward passes (PyTorch's default)
+  freed,  // each is freed as soon as a backward pass has made it, since that updates its weight at once
+};
+constexpr std::array<std::string_view, 3> enum_names(GradientBuffers) {
+  return {"kept", "remade", "freed"};
+}
+
+// What replicas that share out weights gather at a time.
+enum class GatheredUnit : std::uint8_t {
+  layer,   // a whole layer in one call (FSDP)
+  matrix,  // each matrix by itself (XLA's partitioner)
+};
+constexpr std::array<std::string_view, 2> enum_names(GatheredUnit) { return {"layer", "matrix"}; }
 
 // How tokens get to the devices of their experts.
 enum class Dispatcher : std::uint8_t {

@@ -85,6 +85,13 @@ struct TrainSettings {
   bool transpose_cache = true;
   bool narrow_parameters = false;
   bool cuda_graphs = false;
+  bool narrow_activation_inputs = false;
+  bool norms_from_outputs = false;
+  std::int64_t recompute_first = 0;
+  std::int64_t offload_layers = 0;
+  GradientBuffers gradient_buffers = GradientBuffers::kept;
+  GatheredUnit gathered_unit = GatheredUnit::layer;
+  double memory_utilization = 1;
 
   bool has_adapters() const { return method == Method::lora || method == Method::qlora; }
 
@@ -105,11 +112,13 @@ struct TrainSettings {
     visit("virtual_stages", self.virtual_stages,
           "chunks of layers on each pipeline stage; more than one needs schedule: interleaved",
           between(1, 1 << 10));
-    visit("recompute", self.recompute,
-          "what is computed again in the backward pass: nothing (none), attention, norms and "
-          "activations (activations), these and what latent attention expands (up_projections), or "
-          "these and the MLPs of mixtures (experts; experts_and_attention), or whole layers (full)",
-          any_value);
+    visit(
+        "recompute", self.recompute,
+        "what is computed again in the backward pass: nothing (none), attention, norms and "
+        "activations (activations), these and what latent attention expands (up_projections), "
+        "these and the MLPs of mixtures (experts; experts_and_attention), these, attention and the "
+        "first products of dense MLPs (attention_and_gates), or whole layers (full)",
+        any_value);
     visit("optimizer", self.optimizer, "the rule that turns gradients into weights", any_value);
     visit("gradients", self.gradients, "format in which gradients are summed and kept", any_value);
     visit("master_weights", self.master_weights,
@@ -319,6 +328,34 @@ struct TrainSettings {
           "routed experts, whose shapes follow from the router, are launched as without "
           "(Megatron's --enable-cuda-graph, --cuda-graph-scope attn)",
           any_value);
+    visit("narrow_activation_inputs", self.narrow_activation_inputs,
+          "inputs of activation functions are kept in fp8 for the backward pass (Megatron's "
+          "activation_func_fp8_input_store)",
+          any_value);
+    visit("norms_from_outputs", self.norms_from_outputs,
+          "a norm's backward pass starts from what it gave, which the product after it keeps in 16 "
+          "bits, so its input is not kept (Apex's memory_efficient)",
+          any_value);
+    visit("recompute_first", self.recompute_first,
+          "recompute full: layers of each chunk that are computed again, from its first one, and "
+          "no others (Megatron's --recompute-method block); 0: all",
+          non_negative);
+    visit("offload_layers", self.offload_layers,
+          "offload_activations: layers of each chunk whose activations wait in the host's memory "
+          "(Megatron's cpu_offloading_num_layers); 0: all",
+          non_negative);
+    visit("gradient_buffers", self.gradient_buffers,
+          "memory of gradients: it stays from step to step (kept), is freed by the update and "
+          "taken again as backward passes make them (remade), or each gradient updates its weight "
+          "at once and is freed (freed), which one micro-batch a step can do",
+          any_value);
+    visit("gathered_unit", self.gathered_unit,
+          "zero 3: what is gathered and scattered in one call: a layer (FSDP) or a matrix (XLA)",
+          any_value);
+    visit("memory_utilization", self.memory_utilization,
+          "share of the device's memory that training may fill, reserved_memory included "
+          "(XLA_PYTHON_CLIENT_MEM_FRACTION, torch.cuda.set_per_process_memory_fraction)",
+          Range{.low = 0, .high = 1});
   }
 
   bool operator==(const TrainSettings&) const = default;

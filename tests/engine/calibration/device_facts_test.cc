@@ -31,6 +31,26 @@ TEST(DeviceFacts, AreWrittenAndReadBack) {
   EXPECT_TRUE(same_links(*read->measured_on, toys::gpu()));
 }
 
+// Once one line said what matrix units do in 32 bits, whichever those were.
+TEST(DeviceFacts, OlderTextsSayTf32UnderFp32) {
+  Calibration swept = swept_gpu();
+  Device& on = *swept.measured_on;
+  on.vector_peak = FlopsPerSecond{6e13};
+  on.peak.fp32 = FlopsPerSecond{5e14};
+  const auto today = parse_calibration(write_calibration(swept), "toy.calibration");
+  ASSERT_TRUE(today) << to_text(today.mistakes());
+  EXPECT_EQ(today->measured_on->peak.fp32.value, 5e14);
+  EXPECT_EQ(today->measured_on->peak.tf32.value, 0);
+  tell_tf32_apart(on);
+  EXPECT_EQ(on.peak.fp32.value, 6e13);
+  EXPECT_EQ(on.peak.tf32.value, 5e14);
+  // Vector units say the same twice.
+  on.peak = {.fp32 = FlopsPerSecond{6e13}};
+  tell_tf32_apart(on);
+  EXPECT_EQ(on.peak.fp32.value, 6e13);
+  EXPECT_EQ(on.peak.tf32.value, 0);
+}
+
 TEST(DeviceFacts, WhatIsNoFactIsRefused) {
   Device device;
   EXPECT_TRUE(set_fact(device, "peak.bf16", "1e15"));

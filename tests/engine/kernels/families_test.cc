@@ -203,12 +203,17 @@ TEST(KernelTime, OutsideTheEnvelopeIsFlagged) {
           .extrapolated);
 }
 
-TEST(KernelTime, FormatsWithoutParametersAreRooflines) {
-  Gemm gemm{.m = 64, .n = 4096, .k = 4096};
+TEST(KernelTime, ProductsOf32BitsReachAShareOfThePeak) {
+  Gemm gemm{.m = 8192, .n = 8192, .k = 8192};
   gemm.weights = gemm.activations = Dtype::fp32;
   Device device = hopper();
-  device.peak.fp32 = FlopsPerSecond{1e14};
-  EXPECT_EQ(kernel_time(Family::gemm, gemm, device, &toys::transfer()).tier, Tier::roofline);
+  device.peak.fp32 = device.vector_peak = FlopsPerSecond{1e14};
+  const KernelTime bound = kernel_time(Family::gemm, gemm, device, nullptr);
+  EXPECT_EQ(bound.tier, Tier::roofline);
+  const KernelTime reached = kernel_time(Family::gemm, gemm, device, &toys::transfer());
+  EXPECT_EQ(reached.tier, Tier::transfer);
+  EXPECT_EQ(reached.least, bound.least);
+  EXPECT_NEAR(reached.compute / bound.compute, 1 / 0.77, 1e-9);
 }
 
 }  // namespace

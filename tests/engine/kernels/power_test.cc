@@ -2,19 +2,48 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "tests/support/calibrations.h"
 #include "tests/support/random_calls.h"
+#include "tests/support/shipped.h"
 #include "tests/support/toys.h"
 
 namespace engine {
 namespace {
 
-KernelTime sustained(KernelTime kernel, const Op& op, const Device& device) {
-  sustain(kernel, op, device);
-  return kernel;
-}
+// A kernel of the roofline or of a calibration at another clock.
+class Again final : public Reclocked {
+ public:
+  explicit Again(const Op& op, Family family = Family::gemm,
+                 const Calibration* calibration = nullptr)
+      : op_(op), family_(family), calibration_(calibration) {}
+  KernelTime on(const Device& slower) const override {
+    return kernel_time(family_, op_, slower, calibration_);
+  }
+
+ private:
+  Op op_;
+  Family family_;
+  const Calibration* calibration_;
+};
+
+// One whose arithmetic follows the clock, and whose traffic does not.
+class Simple final : public Reclocked {
+ public:
+  explicit Simple(const KernelTime& rated) : rated_(rated) {}
+  KernelTime on(const Device& slower) const override {
+    KernelTime kernel = rated_;
+    kernel.compute = rated_.compute / slower.on_chip_scale();
+    kernel.time = std::max(kernel.compute, kernel.memory);
+    return kernel;
+  }
+
+ private:
+  KernelTime rated_;
+};
 
 // Draws 60% of its limit when busy, and as much again with all matrix units at work.
 Device limited() {
@@ -33,27 +62,82 @@ KernelTime time_of(const Op& op, const Device& device) {
   return kernel_time(Family::gemm, op, device, nullptr);
 }
 
-// At 1/s of the clock it takes s times as long and draws 1/s of the energy, which is 1.2 times the stated one at the full clock.
-TEST(Power, AProductAtThePeakRunsAtTheClockAtWhichItDrawsTheLimit) {
-  const Device device = limited();
-  const KernelTime burst = time_of(kLarge, device);
-  const double arithmetic = 2.0 * 8192 * 12800 * 8192 / 1e15;
-  ASSERT_NEAR(burst.compute.value, arithmetic, 1e-9);  // tiles and waves are full
-  const double traffic = 50 * burst.bytes.value / 1e12;
-  const double time = sustained(burst, kLarge, device).time.value, slower = time / arithmetic;
-  EXPECT_GT(slower, 1.1);
-  EXPECT_NEAR(1.2 * (300 + 300) * arithmetic / slower + traffic, 500 * time, 1e-9 * 500 * time);
+struct Unbroken {
+  KernelTime kernel;
+  Sustained sustained;
+  Watts power() const { return sustained.energy / kernel.time; }
+};
+Unbroken unbroken(const Op& op, const Device& device) {
+  Unbroken result{time_of(op, device), {}};
+  result.sustained = sustain(result.kernel, Again(op), op, device);
+  return result;
 }
 
-// Power goes as the square of the clock, whoever lowers it: the limit, or who sets the clock (serving.clock).
+// What a limit costs is what the clock costs that it leaves: there is one way from a clock to a time.
+TEST(Power, TimeUnderALimitIsTheTimeAtTheClockThatItLeaves) {
+  int slower = 0;
+  for (const Calibration* calibration :
+       {static_cast<const Calibration*>(nullptr), &toys::transfer()}) {
+    for (std::uint64_t n = 0; n < 1000; ++n) {
+      const toys::Call call = toys::random_call(n);
+      Device device = toys::random_device(n);
+      device.rated_clock = device.clock;
+      device.idle_power = Watts{40};
+      device.busy_power = Watts{300};
+      device.tensor_power = Watts{300};
+      device.memory_power = Watts{50};
+      device.power_limit = Watts{100};
+      const Again again(call.op, call.family, calibration);
+      KernelTime kernel = again.on(device);
+      const Sustained held = sustain(kernel, again, call.op, device);
+      Device set = device;
+      set.clock = device.rated_clock * held.clock;
+      set.power_limit = Watts{1e6};
+      KernelTime at_that_clock = again.on(set);
+      const Sustained free = sustain(at_that_clock, again, call.op, set);
+      EXPECT_NEAR(kernel.time / at_that_clock.time, 1, 1e-9) << n;
+      EXPECT_NEAR(held.energy / free.energy, 1, 1e-9) << n;
+      if (held.clock < 1) {
+        EXPECT_NEAR((held.energy / kernel.time).value, 100, 1e-6) << n;
+        ++slower;
+      }
+    }
+  }
+  EXPECT_GT(slower, 1000);
+}
+
+TEST(Power, ALowerLimitIsNeverFaster) {
+  for (std::uint64_t n = 0; n < 300; ++n) {
+    const toys::Call call = toys::random_call(n);
+    Device device = toys::random_device(n);
+    device.idle_power = Watts{40};
+    device.busy_power = Watts{300};
+    device.tensor_power = Watts{300};
+    device.memory_power = Watts{50};
+    const Again again(call.op, call.family, &toys::transfer());
+    double before = 0;
+    for (double watts = 700; watts > 41; watts = 40 + (watts - 40) * 0.9) {
+      device.power_limit = Watts{watts};
+      KernelTime kernel = again.on(device);
+      sustain(kernel, again, call.op, device);
+      EXPECT_GE(kernel.time.value, before * (1 - 1e-9)) << n << " " << watts;
+      before = kernel.time.value;
+    }
+  }
+}
+
+// All of it is arithmetic, at the peak: power goes as the square of the clock, whoever lowers it.
 TEST(Power, AQuarterOfTheLimitIsHalfOfTheClock) {
   Device device = limited();
   device.memory_power = Watts{0};
-  const KernelTime burst = time_of(kLarge, device);
-  const double before = sustained(burst, kLarge, device).time.value;
+  device.power_limit = Watts{600};
+  const double full = unbroken(kLarge, device).kernel.time.value;
+  ASSERT_NEAR(full, 2.0 * 8192 * 12800 * 8192 / 1e15, 0.01 * full);  // tiles and waves are full
   for (const double share : {0.7, 0.5, 0.25}) {
-    device.power_limit = Watts{500 * share};
-    EXPECT_NEAR(sustained(burst, kLarge, device).time.value / before, 1 / std::sqrt(share), 1e-9);
+    device.power_limit = Watts{600 * share};
+    const Unbroken held = unbroken(kLarge, device);
+    EXPECT_NEAR(held.sustained.clock, std::sqrt(share), 0.005);
+    EXPECT_NEAR(held.kernel.time.value / full, 1 / std::sqrt(share), 0.005 / share);
   }
 }
 
@@ -70,57 +154,51 @@ TEST(Power, TheLimitPicksAClockWhateverTheDeviceIsSetTo) {
     Device set = device;
     set.clock = device.clock * clock;
     set.power_limit = Watts{watts};
-    KernelTime kernel = rated;
-    kernel.time = kernel.compute = rated.time / clock;
-    const Joules drawn = sustain(kernel, kLarge, set, &rated);
-    return std::pair{kernel.time.value, (drawn / kernel.time).value};
+    const Simple again(rated);
+    KernelTime kernel = again.on(set);
+    const Sustained held = sustain(kernel, again, kLarge, set);
+    return std::pair{kernel.time.value, (held.energy / kernel.time).value};
   };
-  const double full = 1.2 * (300 + 300), quarter = full / 4;
+  const double full = 300 + 300, half = 40 + (full - 40) / 4;
   for (const double clock : {2.0, 1.5, 1.0, 0.75, 0.5}) {
-    EXPECT_NEAR(at(clock, quarter).first, 2e-3, 1e-12) << clock;
-    EXPECT_NEAR(at(clock, quarter).second, quarter, 1e-9) << clock;
+    EXPECT_NEAR(at(clock, half).first, 2e-3, 1e-12) << clock;
+    EXPECT_NEAR(at(clock, half).second, half, 1e-6) << clock;
   }
-  EXPECT_NEAR(at(0.25, quarter).first, 4e-3, 1e-12);
+  EXPECT_NEAR(at(0.25, half).first, 4e-3, 1e-12);
   for (const double clock : {2.0, 1.0, 0.5, 0.25}) {
     EXPECT_NEAR(at(clock, 10000).first, 1e-3 / clock, 1e-12) << clock;
-    EXPECT_NEAR(at(clock, 10000).second, 40 + (full - 40) * clock * clock, 1e-9) << clock;
+    EXPECT_NEAR(at(clock, 10000).second, 40 + (full - 40) * clock * clock, 1e-6) << clock;
   }
-}
-
-TEST(Power, WhatWaitsForMemoryIsNotSlower) {
-  const KernelTime burst = time_of(kNarrow, limited());
-  ASSERT_EQ(burst.bound(), Bound::memory);
-  EXPECT_EQ(sustained(burst, kNarrow, limited()).time, burst.time);
 }
 
 // A copy of 1 GB through a cache of twice the memory's bandwidth. Half of the clock is enough for it, at which it draws 40 W at rest,
-// a quarter of the 260 W above that, and 50 W for memory: 155 W. Below that cache and memory slow down as well: at a clock of x, of
-// 1 where the cache is at its peak, 40 + 260 x^2 + 50 * 2 x W are drawn.
+// and a quarter of the 310 W above that: 117.5 W.
 TEST(Power, WaitingForMemoryIsFreeOnlyWhileTheCacheKeepsUpWithIt) {
   Device device = limited();
   device.idle_power = Watts{40};
-  device.memory_bandwidth = BytesPerSecond{1e12};
   device.l2_bandwidth = BytesPerSecond{2e12};
+  device.launch_latency = Seconds{0};
   const Op copy = Elementwise{.cold_bytes = 1e9};
-  KernelTime burst;
-  burst.time = burst.memory = Seconds{1e-3};
-  burst.bytes = Bytes{1e9};
-  burst.saved[Bound::memory] = burst.time;
-  for (const double watts : {500.0, 300.0, 155.0}) {
+  const Again again(copy, Family::residual);
+  const auto held_to = [&](double watts) {
     device.power_limit = Watts{watts};
-    EXPECT_DOUBLE_EQ(sustained(burst, copy, device).time.value, 1e-3) << watts;
+    KernelTime kernel = again.on(device);
+    const Sustained held = sustain(kernel, again, copy, device);
+    return std::pair{kernel, held};
+  };
+  for (const double watts : {500.0, 300.0, 117.5}) {
+    EXPECT_NEAR(held_to(watts).first.time.value, 1e-3, 1e-9) << watts;
   }
-  for (const double x : {0.4, 0.2, 0.1, 0.01}) {
-    device.power_limit = Watts{40 + 260 * x * x + 50 * 2 * x};
-    KernelTime slow = burst;
-    const Joules drawn = sustain(slow, copy, device);
-    EXPECT_NEAR(slow.time.value, 0.5e-3 / x, 1e-9 * slow.time.value) << x;
-    EXPECT_DOUBLE_EQ(drawn.value, (device.power_limit * slow.time).value);
-    EXPECT_EQ(slow.bound(), Bound::memory);
+  double before = 1e-3;
+  for (const double watts : {110.0, 80.0, 60.0, 45.0}) {
+    const auto [kernel, held] = held_to(watts);
+    EXPECT_GE(kernel.time.value, before * (1 - 1e-9)) << watts;
+    EXPECT_NEAR((held.energy / kernel.time).value, watts, 1e-6);
+    before = kernel.time.value;
   }
 }
 
-// As the limit falls to what the board draws at rest, whatever it does takes longer without end, and draws what it may.
+// As the limit falls to what the board draws at rest, whatever it does takes longer, and draws what it may.
 TEST(Power, AtRestNothingIsLeftForWork) {
   Device device = limited();
   device.idle_power = Watts{40};
@@ -128,78 +206,61 @@ TEST(Power, AtRestNothingIsLeftForWork) {
   for (const Gemm& product : {kLarge, kNarrow}) {
     const KernelTime burst = time_of(product, device);
     double before = burst.time.value;
-    for (double watts = 600; watts > 40.1; watts = 40 + (watts - 40) * 0.7) {
+    for (double watts = 600; watts > 40.01; watts = 40 + (watts - 40) * 0.7) {
       device.power_limit = Watts{watts};
-      KernelTime kernel = burst;
-      const double drawn = sustain(kernel, product, device) / kernel.time / Watts{1};
-      EXPECT_GE(kernel.time.value, before * (1 - 1e-12)) << watts;
-      EXPECT_LE(drawn, watts * (1 + 1e-12));
-      EXPECT_GE(drawn, 40 - 1e-9);
-      before = kernel.time.value;
+      const Unbroken held = unbroken(product, device);
+      EXPECT_GE(held.kernel.time.value, before * (1 - 1e-9)) << watts;
+      EXPECT_LE(held.power().value, watts * (1 + 1e-9));
+      EXPECT_GE(held.power().value, 40 - 1e-9);
+      before = held.kernel.time.value;
     }
-    EXPECT_GT(before, 100 * burst.time.value);
+    EXPECT_GT(before, 3 * burst.time.value);
   }
 }
 
-TEST(Power, ADeviceThatDoesNotSayWhatItDrawsIsNeverLimited) {
-  Device device = limited();
-  device.tensor_power = Watts{0};
-  const KernelTime burst = time_of(kLarge, device);
-  EXPECT_EQ(sustained(burst, kLarge, device).time, burst.time);
-  device = limited();
-  device.power_limit = Watts{0};
-  EXPECT_EQ(sustained(burst, kLarge, device).time, burst.time);
+TEST(Power, ADeviceThatDoesNotSayWhatItDrawsIsNeverLimitedAndHasNoEnergy) {
+  for (const bool draws : {false, true}) {
+    Device device = limited();
+    (draws ? device.power_limit : device.tensor_power) = Watts{0};
+    const Unbroken free = unbroken(kLarge, device);
+    EXPECT_EQ(free.kernel.time, time_of(kLarge, device).time);
+    EXPECT_EQ(free.sustained.energy.value, 0);
+    EXPECT_EQ(power_at_rest(device).value, 0);
+  }
 }
 
 TEST(Power, EnergyIsWhatThePartsDrawAndNeverMoreThanTheLimit) {
   Device device = limited();
   device.idle_power = Watts{40};
-  KernelTime large = time_of(kLarge, device);
-  const Joules at_the_limit = sustain(large, kLarge, device);
-  EXPECT_DOUBLE_EQ(at_the_limit.value, 500 * large.time.value);
-  KernelTime narrow = time_of(kNarrow, device);
-  const Joules waiting = sustain(narrow, kNarrow, device);
-  const double arithmetic = narrow.compute.value, peak = narrow.flops.value / 1e15;
-  EXPECT_DOUBLE_EQ(waiting.value, 1.2 * (300 * arithmetic + 300 * peak) +
-                                      50 * narrow.bytes.value / 1e12 +
-                                      300 * (narrow.time.value - arithmetic));
+  const Unbroken large = unbroken(kLarge, device);
+  EXPECT_NEAR(large.sustained.energy / (device.power_limit * large.kernel.time), 1, 1e-9);
+  const Unbroken narrow = unbroken(kNarrow, device);
+  EXPECT_NEAR(narrow.sustained.energy.value,
+              300 * narrow.kernel.time.value + 300 * narrow.kernel.flops.value / 1e15 +
+                  50 * narrow.kernel.bytes.value / 1e12,
+              1e-9 * narrow.sustained.energy.value);
   EXPECT_EQ(power_at_rest(device).value, 40);
 }
 
 // Kernels that wait for memory, repeated without rest on an H200 (specs/calibration/h200-sxm/kernel_details.csv.gz): they drew 552 to
-// 686 W at the full clock.
-TEST(Power, KernelsThatWaitForMemoryDrawWhatBusyDevicesDraw) {
-  Device device = toys::gpu();
-  device.memory_bandwidth = BytesPerSecond{4.8e12};
-  device.peak.bf16 = FlopsPerSecond{989e12};
-  device.power_limit = Watts{700};
-  device.busy_power = Watts{460};
-  device.tensor_power = Watts{450};
-  device.memory_power = Watts{100};
+// 674 W at the full clock.
+TEST(Power, KernelsThatWaitForMemoryDrawWhatAnH200Drew) {
+  const Device device = toys::shipped("devices", "h200-sxm").device;
   struct Measured {
     double bytes, seconds, flops, watts;
   };
   for (const Measured row : {Measured{2.0 * 8192 * 8192, 33e-6, 2.0 * 16 * 8192 * 8192, 598},
                              Measured{2.0 * 28672 * 4096, 56e-6, 2.0 * 16 * 28672 * 4096, 605},
+                             Measured{2 * 268435456.0, 128e-6, 0, 552},
                              Measured{96 * 1024 * 4096.0, 98e-6, 96 * 1024 * 16384.0, 630},
                              Measured{96 * 4096 * 4096.0, 360e-6, 96 * 4096 * 16384.0, 674}}) {
     KernelTime kernel;
-    kernel.time = Seconds{row.seconds};
+    kernel.time = kernel.memory = Seconds{row.seconds};
     kernel.bytes = Bytes{row.bytes};
     kernel.flops = Flops{row.flops};
-    kernel.compute = Seconds{row.flops / 989e12};
-    const double drawn = sustain(kernel, kNarrow, device).value / row.seconds;
+    const double drawn = drawn_by(kernel, kNarrow, device).total().value / row.seconds;
     EXPECT_NEAR(drawn / row.watts, 1, 0.2) << row.seconds;
   }
-}
-
-TEST(Power, ADeviceThatDoesNotSayWhatItDrawsHasNoEnergy) {
-  Device device = limited();
-  device.idle_power = Watts{40};
-  device.tensor_power = Watts{0};
-  KernelTime large = time_of(kLarge, device);
-  EXPECT_EQ(sustain(large, kLarge, device).value, 0);
-  EXPECT_EQ(power_at_rest(device).value, 0);
 }
 
 // A sweep over any of these fields must not see a better device lose, nor more work win.
@@ -213,10 +274,12 @@ TEST(Power, NeitherABetterDeviceIsSlowerNorMoreWorkFaster) {
     for (std::uint64_t n = 0; n < 2000; ++n) {
       const toys::Call call = toys::random_call(n);
       const auto time = [&](const Op& op, const Device& device) {
-        const KernelTime burst = kernel_time(call.family, op, device, calibration);
-        const Seconds unbroken = sustained(burst, op, device).time;
-        EXPECT_GE(unbroken, burst.time);
-        return unbroken.value;
+        const Again again(op, call.family, calibration);
+        const KernelTime burst = again.on(device);
+        KernelTime unbroken = burst;
+        sustain(unbroken, again, op, device);
+        EXPECT_GE(unbroken.time.value, burst.time.value * (1 - 1e-12));
+        return unbroken.time.value;
       };
       Device device = toys::random_device(n);
       device.power_limit = Watts{500};

@@ -333,5 +333,26 @@ TEST(RunJudge, LargeFleetsThatStayAreSoonKnown) {
   EXPECT_TRUE(known(4, 2, 10));
 }
 
+// Prompts of which a quarter is found on average, at random, and a share that changes by `more` over the run.
+double drift_of(std::size_t prompts, double more, std::uint64_t seed) {
+  CacheReads reads;
+  for (std::size_t i = 0; i < prompts; ++i) {
+    const double found = 0.2 + 0.6 * uniform(seed, Stream::sampling, i);
+    reads.add(100, 100 * (found + more * (double(i) / double(prompts) - 0.5)) / 2);
+  }
+  return reads.drift();
+}
+
+TEST(RunJudge, CachesThatFillUpAreToldFromChance) {
+  // Three quarters are read anew on average. Half of the change lies between the means of the halves, and half of that is found.
+  EXPECT_NEAR(drift_of(4000, 0.4, 1), -0.1 / 0.75, 0.02);
+  EXPECT_NEAR(drift_of(4000, -0.4, 1), 0.1 / 0.75, 0.02);
+  int by_chance = 0;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed)
+    by_chance += drift_of(400, 0, seed) != 0 ? 1 : 0;
+  EXPECT_LE(by_chance, 3);
+  EXPECT_EQ(drift_of(99, 0.4, 1), 0);  // too few tell nothing
+}
+
 }  // namespace
 }  // namespace engine

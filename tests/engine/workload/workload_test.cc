@@ -65,6 +65,21 @@ TEST(Arrivals, FollowACurve) {
   EXPECT_NEAR(late, 4000, 200);
 }
 
+// As many as its rates say, and nobody at or after its end.
+TEST(Arrivals, EndWhereTheCurveDoes) {
+  Load load;
+  load.arrivals = ArrivalKind::curve;
+  load.curve = "0:10, 100:0, 200:40, 250:end";
+  ArrivalClock clock(load, 1, 3);
+  ASSERT_TRUE(clock.ends());
+  int count = 0;
+  double last = 0;
+  for (double time = clock.next(); time < kNever; time = clock.next(), ++count) last = time;
+  EXPECT_NEAR(count, 3000, 200);
+  EXPECT_GT(last, 249);
+  EXPECT_LT(last, 250);
+}
+
 TEST(Arrivals, ABadCurveSaysWhatIsWrong) {
   std::string reason;
   EXPECT_FALSE(parse_rate_curve("0:2, 60", reason));
@@ -72,9 +87,21 @@ TEST(Arrivals, ABadCurveSaysWhatIsWrong) {
   EXPECT_FALSE(parse_rate_curve("0:2, 0:3", reason));
   EXPECT_EQ(reason, "load.curve: times must rise from 0; '0:3' does not");
   EXPECT_FALSE(parse_rate_curve("0:2, 60:0", reason));
-  EXPECT_EQ(reason, "load.curve: the last rate must be above 0");
+  EXPECT_EQ(reason,
+            "load.curve: the last rate must be above 0, unless the curve ends, as in '86400:end'");
   EXPECT_FALSE(parse_rate_curve("", reason));
-  EXPECT_EQ(reason, "load.curve is empty; as in '0:2, 28800:10' (second:req/s)");
+  EXPECT_EQ(reason, "load.curve is empty; as in '0:2, 28800:10, 86400:end' (second:req/s)");
+  EXPECT_FALSE(parse_rate_curve("0:2, soon:end", reason));
+  EXPECT_EQ(reason, "load.curve: 'soon:end' is not a pair 'second:end'");
+  EXPECT_FALSE(parse_rate_curve("0:2, 60:3, 60:end", reason));
+  EXPECT_EQ(reason, "load.curve: times must rise from 0; '60:end' does not");
+  EXPECT_FALSE(parse_rate_curve("0:2, 60:end, 90:3", reason));
+  EXPECT_EQ(reason, "load.curve: '60:end' is not a pair 'second:req/s'");
+  EXPECT_FALSE(parse_rate_curve("60:end", reason));
+  EXPECT_EQ(reason, "load.curve is empty; as in '0:2, 28800:10, 86400:end' (second:req/s)");
+  EXPECT_FALSE(parse_rate_curve("0:0, 60:end", reason));
+  EXPECT_EQ(reason, "load.curve brings no request before it ends: a rate must be above 0");
+  EXPECT_TRUE(parse_rate_curve("0:2, 60:0, 90:end", reason));
   EXPECT_TRUE(parse_rate_curve("0:2,60:10", reason));
 }
 

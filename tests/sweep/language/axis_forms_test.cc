@@ -30,7 +30,7 @@ TEST(Axes, AListOfQuantitiesKeepsItsLabels) {
 TEST(Axes, NamesOfAnEnumerationAndTruthValues) {
   const SweepSpec spec =
       with_axes("  - quant.kv: [bf16, fp8]\n  - host.asynchronous: [true, false]\n");
-  EXPECT_THAT(leaf_over(spec, "quant.kv"), ElementsAre(1, 1, 3, 3));
+  EXPECT_THAT(leaf_over(spec, "quant.kv"), ElementsAre(2, 2, 4, 4));
   EXPECT_THAT(leaf_over(spec, "host.asynchronous"), ElementsAre(1, 0, 1, 0));
 }
 

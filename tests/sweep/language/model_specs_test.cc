@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <regex>
 #include <string>
@@ -83,6 +84,39 @@ TEST(ModelSpecs, HaveThePublishedSize) {
     ++seen;
   }
   EXPECT_GT(seen, 100);
+}
+
+// Engines start from a repository of the Hugging Face hub. These shapes have none, for one reason each.
+const std::map<std::string, std::string> kWithoutRepository = [] {
+  std::map<std::string, std::string> reasons;
+  for (const char* name : {"gpt3-2.7b", "gpt3-6.7b", "gpt3-13b", "gpt3-175b"}) {
+    reasons[name] = "OpenAI published no weights";
+  }
+  for (const char* name :
+       {"megatron-gpt-22b", "megatron-gpt-175b", "megatron-gpt-530b", "megatron-gpt-1t"}) {
+    reasons[name] = "a row of a paper about training, whose weights were not published";
+  }
+  for (const char* name : {"mpt-125m", "mpt-350m", "mpt-760m", "mpt-1b", "mpt-3b", "mpt-7b",
+                           "mpt-13b", "mpt-30b", "mpt-70b"}) {
+    reasons[name] = "the shape of a training benchmark; published MPT has ALiBi for positions";
+  }
+  for (const char* name : {"dit-xl-2", "resnet-50", "mobilenet-v2"}) {
+    reasons[name] = "no serving engine for text starts it";
+  }
+  return reasons;
+}();
+
+TEST(ModelSpecs, HaveARepositoryOrAReason) {
+  const std::regex repository("[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*");
+  std::map<std::string, std::string> named;
+  for (const std::string& name : Library({paths::specs()}).names("models")) {
+    const std::string hub = toys::shipped("models", name).model.hub;
+    EXPECT_EQ(hub.empty(), kWithoutRepository.contains(name)) << name << ": '" << hub << "'";
+    if (hub.empty()) continue;
+    EXPECT_TRUE(std::regex_match(hub, repository)) << hub;
+    const auto [first, is_new] = named.emplace(hub, name);
+    EXPECT_TRUE(is_new) << name << " and " << first->second << " are one model";
+  }
 }
 
 }  // namespace

@@ -133,7 +133,7 @@ TEST(Library, ASpecReadsBackFromItsOwnYaml) {
   const engine::Section& section = table.sections[std::size_t(table.find_section("device"))];
   const std::string yaml = fields_yaml(device->scenario, &section, LeavesToWrite::all);
   EXPECT_THAT(yaml, HasSubstr("memory_bandwidth: 4 TB/s\n"));
-  EXPECT_THAT(yaml, HasSubstr("peak:\n  fp32: 0 FLOP/s\n  bf16: 1 PFLOP/s\n"));
+  EXPECT_THAT(yaml, HasSubstr("peak:\n  fp32: 0 FLOP/s\n  tf32: 0 FLOP/s\n  bf16: 1 PFLOP/s\n"));
   const tests::TemporaryFolder own;
   const std::filesystem::path& folder = own.path();
   std::filesystem::create_directories(folder / "devices");
@@ -194,7 +194,7 @@ TEST_F(Include, ComesFirstAndIsOverridden) {
   EXPECT_EQ(spec->space.base().seed, 2);
   EXPECT_EQ(spec->limit, 7U);
   // The included axis is the outer one.
-  EXPECT_THAT(leaf_over(*spec, "quant.kv"), ElementsAre(1, 1, 3, 3));
+  EXPECT_THAT(leaf_over(*spec, "quant.kv"), ElementsAre(2, 2, 4, 4));
   EXPECT_THAT(spec->space.requirements(), ElementsAre("step.batch < 100"));
   EXPECT_GE(spec->files.size(), 2U);
 }

@@ -46,9 +46,10 @@ TEST(ServingSpecs, EachEngineHasTheAllReducesItBrings) {
   engine::ModelSpec model;
   for (const std::string& name : library().names("serving")) {
     EXPECT_EQ(shard_under(name, "a100-80gb-sxm", model).all_reduce,
-              name == "sarathi"        ? engine::AllReduce::nccl
-              : name == "tensorrt-llm" ? engine::AllReduce::one_shot
-                                       : engine::AllReduce::custom)
+              name == "sarathi" ? engine::AllReduce::nccl
+              : name == "tensorrt-llm" || name == "tensorrt-llm-throughput"
+                  ? engine::AllReduce::one_shot
+                  : engine::AllReduce::custom)
         << name;
   }
 }

@@ -113,10 +113,29 @@ class Nightly(unittest.TestCase):
             self.night(code=0)
             self.assertIn("already done", log.read_text())
 
-    def test_a_broken_spec_is_no_drift(self):
+    def test_a_broken_spec_is_no_drift_and_leaves_no_report_of_yesterday(self):
+        report = self.home / "kept" / "report.md"
         self.night(code=0)
+        self.assertFalse(report.exists())  # the baseline has nothing to be compared with
+        self.night(code=0)
+        self.assertIn("same", report.read_text())
+        whole = self.spec.read_text()
         self.spec.write_text("base: {modell: x}\n")
         self.night(code=2)
+        self.assertTrue(report.read_text().startswith(f"## No comparison tonight\n\nThe sweep {self.spec} ended with exit code 2; the end of run.log:\n"))
+        self.assertIn("error: unknown key 'modell'", report.read_text())
+        self.spec.write_text(whole)
+        self.night(code=0)
+        self.assertIn("same", report.read_text())
+
+    def test_whatever_breaks_a_night_there_is_no_report_of_yesterday(self):
+        report = self.home / "kept" / "report.md"
+        self.night(code=0)
+        for verb, more in (("run", {}), ("finish", {}), ("compare", {}), ("validate", {"LLMSWEEP_VALIDATE": "serving"})):
+            self.night(code=0)
+            self.night(code=2, LLMSWEEP=self.stand_in(verb, "echo broken >&2; exit 9"), **more)
+            self.assertIn("No comparison tonight", report.read_text(), verb)
+            self.assertIn("broken", report.read_text(), verb)
 
 
 if __name__ == "__main__":

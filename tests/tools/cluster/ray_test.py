@@ -89,10 +89,18 @@ class OnRay(unittest.TestCase):
         with self.assertRaises(llmsweep.LlmsweepError) as raised:
             llmsweep.run({"base": {"modell": "x"}}, self.home / "bad", cluster="ray", progress=False)
         self.assertEqual(raised.exception.exit_code, 2)
-        self.assertIn("modell", str(raised.exception))
-        for wrong in ({"cluster": "moon"}, {"pull": True}, {"shards": 3}):
+        self.assertTrue(str(raised.exception).startswith("base.modell: error: unknown key 'modell'"), raised.exception)
+        for wrong in ({"cluster": "moon"}, {"pull": True}, {"shards": 3}, {"cluster": "ray", "pull": True, "overwrite": True}):
             with self.assertRaises(llmsweep.LlmsweepError):
                 llmsweep.run(QUICK, self.home / "bad", **wrong)
+
+    def test_2_a_run_of_another_spec_is_replaced_where_that_is_asked_for(self):
+        other = {**QUICK, "axes": [{"step.batch": {"linear": [401, 420], "count": 20}}]}
+        llmsweep.run(QUICK, self.home / "run", progress=False)
+        with self.assertRaisesRegex(llmsweep.LlmsweepError, "holds a run of another spec"):
+            llmsweep.run(other, self.home / "run", cluster="ray", shards=6)
+        replaced = llmsweep.run(other, self.home / "run", cluster="ray", shards=6, overwrite=True)
+        self.assertEqual(list(replaced.points["step.batch"]), list(range(401, 421)))
 
     def test_3_a_node_that_is_lost_loses_nothing_and_repeats_nothing(self):
         folder = self.home / "night"

@@ -302,5 +302,38 @@ class Import(unittest.TestCase):
         self.assertTrue(ours.startswith(node.SerializeToString()))
 
 
+IMPOSSIBLE = [
+    ("aten::mm", [[16, -5], [-5, 1024]], "input 0 has a dimension of -5"),
+    ("aten::mm", [[16, 4096], [4095, 1024]], "rows of 4096 values cannot be multiplied by columns of 4095"),
+    ("aten::addmm", [[64], [8, 32], [33, 64]], "rows of 32 values cannot be multiplied by columns of 33"),
+    ("aten::mm", [[9_000_000_000_000, 4096], [4096, 1024]], "input 0 has 3.69e+16 values"),
+    ("aten::_scaled_dot_product_flash_attention", [[2, 32, 128, 64], [3, 8, 128, 64], [3, 8, 128, 64]], "queries have batch 2 and keys 3"),
+    ("aten::_scaled_dot_product_flash_attention", [[2, 32, 128, 64], [2, 8, 128, 65], [2, 8, 128, 65]], "queries have width 64 and keys 65"),
+    ("aten::_flash_attention_forward", [[4, 1, 32, 128], [4, 900, 5, 128], [4, 900, 5, 128]], "32 heads of queries cannot share 5 of keys"),
+]
+
+
+class ImpossibleShapes(unittest.TestCase):
+    def imported(self, events):
+        with tempfile.TemporaryDirectory(prefix="llmsweep-import-") as scratch:
+            trace, table = pathlib.Path(scratch) / "trace.json", pathlib.Path(scratch) / "kernels.csv"
+            trace.write_text(json.dumps({"traceEvents": [*TRACE["traceEvents"][:4], *events]}))
+            done = llmsweep("import", "profile", trace, "-o", table)
+            return done, table.read_text() if table.exists() else "", trace
+
+    def test_what_cannot_have_run_is_refused_with_its_event(self):
+        for name, dims, why in IMPOSSIBLE:
+            done, table, trace = self.imported([operator(9, name, dims, BF16), kernel(9, "k", 5.0, 900)])
+            self.assertEqual(done.returncode, 2, (name, dims))
+            self.assertEqual(done.stderr, f"{trace}: error: event 4 is damaged: {name} cannot have run: {why}\n")
+            self.assertEqual(table, "")
+
+    def test_an_operator_on_nothing_is_left_out(self):
+        for name, dims in (("aten::mm", [[0, 4096], [4096, 1024]]), ("aten::_flash_attention_forward", [[4, 1, 32, 128], [4, 0, 8, 128], [4, 0, 8, 128]])):
+            done, table, _ = self.imported([operator(9, name, dims, BF16), kernel(9, "k", 5.0, 900)])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(len(table.splitlines()), 2)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -45,7 +45,7 @@ class Launch(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 words = shlex.split(next(csv.DictReader(io.StringIO(done.stdout)))["launch"])
                 self.assertEqual(words[:len(START[engine])], START[engine])
-                self.assertIn("llama-3.1-8b", words)
+                self.assertIn("meta-llama/Llama-3.1-8B", words)
                 for flag, value in flags.items():
                     self.assertEqual(words[words.index(flag) + 1], value, words)
                 if engine in ALONE:
@@ -183,7 +183,7 @@ class Launch(unittest.TestCase):
                 "load: {from: chat, requests: 20}}\naxes: [load.rate: [1 req/s]]\n")
         cases = (("vllm", "vllm-v1", "--enable-eplb --eplb-config.num_redundant_experts 8", "--enable-dbo"),
                  ("sglang", "sglang", "--enable-eplb --ep-num-redundant-experts 8", "--enable-two-batch-overlap"),
-                 ("tensorrt-llm", "tensorrt-llm", "parallel.redundant_experts: 8", "serving.two_batch_overlap: true"))
+                 ("tensorrt-llm", "tensorrt-llm", "second copies of experts", "serving.two_batch_overlap: true"))
         with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
             for engine, preset, *wanted in cases:
                 line = self.launched(pathlib.Path(scratch), engine, base.replace("PRESET", preset), engine)
@@ -214,11 +214,11 @@ class Launch(unittest.TestCase):
         marlin = own.replace("four_bit_experts: own", "four_bit_experts: marlin")
         with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
             home = pathlib.Path(scratch)
-            self.assertTrue(self.launched(home, "own", own, "vllm").startswith("vllm serve gpt-oss-20b "))
-            self.assertTrue(self.launched(home, "marlin", marlin, "vllm").startswith("VLLM_MXFP4_USE_MARLIN=1 vllm serve gpt-oss-20b "))
+            self.assertTrue(self.launched(home, "own", own, "vllm").startswith("vllm serve openai/gpt-oss-20b "))
+            self.assertTrue(self.launched(home, "marlin", marlin, "vllm").startswith("VLLM_MXFP4_USE_MARLIN=1 vllm serve openai/gpt-oss-20b "))
             self.assertIn("Marlin's kernels", self.launched(home, "sglang", marlin, "sglang"))
             wide = marlin.replace("weights: fp4", "weights: bf16")
-            self.assertTrue(self.launched(home, "wide", wide, "vllm").startswith("vllm serve gpt-oss-20b "))
+            self.assertTrue(self.launched(home, "wide", wide, "vllm").startswith("vllm serve openai/gpt-oss-20b "))
 
     def test_what_no_engine_serves_starts_none(self):
         cases = (("train", "llama-3.2-1b", "train.micro_batch", "tokens_per_s"), ("denoise", "dit-xl-2", "denoise.batch", "images_per_s"),
@@ -235,11 +235,53 @@ class Launch(unittest.TestCase):
 
     def test_a_model_is_one_word_of_the_command_whatever_it_is_called(self):
         name = "x; touch pwned $(id) 'y'"
-        spec = SPEC.replace("model: llama-3.1-8b", f'model: {{from: llama-3.1-8b, name: "{name}"}}')
+        spec = SPEC.replace("model: llama-3.1-8b", f'model: {{from: llama-3.1-8b, hub: "{name}"}}')
         with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
             for engine in START:
                 words = shlex.split(self.launched(pathlib.Path(scratch), engine, spec, engine), comments=True)
                 self.assertIn(name, words)
+
+    def test_an_engine_is_started_with_the_repository_of_these_very_weights(self):
+        # What a sweep says of a model, and what engines are told.
+        known, own, none = "meta-llama/Llama-3.1-8B", "me/mine", "YOUR_CHECKPOINT"
+        cases = (("llama-3.1-8b", known), ("{from: llama-3.1-8b, name: mine, max_context: 8192}", known),
+                 ("{from: llama-3.1-8b, layers: 16}", none), ("llama-3.1-8b, model.layers: 16", none),
+                 ("{from: llama-3.1-8b, mlp: plain}", none), (f"{{from: llama-3.1-8b, layers: 16, hub: {own}}}", own),
+                 ("gpt3-6.7b", none), (f"{{from: gpt3-6.7b, hub: {own}}}", own))
+        with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
+            for number, (model, word) in enumerate(cases):
+                name = f"case{number}"
+                line = self.launched(pathlib.Path(scratch), name, self.short(model), "vllm")
+                self.assertEqual(shlex.split(line)[2], word, model)
+                remark = line.partition("  # YOUR_CHECKPOINT stands for the weights of this model: ")[2]
+                self.assertEqual(remark, "" if word != none else "model.hub names no repository of the Hugging Face hub"
+                                 if model.startswith("gpt3") else "its shape is not that of its 'model.hub'")
+
+    def test_what_a_sweep_does_to_a_model_is_seen_row_by_row(self):
+        spec = self.short("llama-3.1-8b").replace("parallel.tp: [1]", "model.layers: [16, 32]")
+        with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
+            home = pathlib.Path(scratch)
+            self.launched(home, "layers", spec, "vllm")
+            done = subprocess.run([BINARY, "top", home / "layers", "--by", "e2e_s", "--launch", "vllm", "--show", "model.layers", "--format",
+                                   "csv"], capture_output=True, text=True)
+            words = {row["model.layers"]: shlex.split(row["launch"])[2] for row in csv.DictReader(io.StringIO(done.stdout))}
+            self.assertEqual(words, {"16": "YOUR_CHECKPOINT", "32": "meta-llama/Llama-3.1-8B"})
+
+    def test_a_downloaded_config_says_whose_it_is(self):
+        config = ('{"architectures": ["LlamaForCausalLM"], "hidden_size": 2048, "intermediate_size": 8192, "num_attention_heads": 32, '
+                  '"num_hidden_layers": 16, "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 131072}')
+        with tempfile.TemporaryDirectory(prefix="llmsweep-launch-") as scratch:
+            home = pathlib.Path(scratch)
+            for folder, word in (("me--tuned", "me/tuned"), ("tuned", "YOUR_CHECKPOINT")):
+                (home / folder).mkdir()
+                (home / folder / "config.json").write_text(config)
+                line = self.launched(home, f"run-{folder}", self.short(f"{{hf_config: {folder}}}"), "sglang")
+                self.assertEqual(shlex.split(line)[4], word)
+
+    @staticmethod
+    def short(model):
+        return ("base: {task: serve, device: h100-sxm, serving: vllm-v1, load: {from: chat, requests: 20, rate: 2 req/s}, "
+                f"model: {model}}}\naxes: [parallel.tp: [1]]\n")
 
     def test_a_share_of_another_memory_is_named(self):
         presets = {"vllm": "vllm-v1", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm"}

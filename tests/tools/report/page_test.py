@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -101,15 +102,82 @@ class Report(unittest.TestCase):
         have = {name for name in self.points.columns[list(self.points.columns).index("step_time_s"):-1] if self.points[name].notna().any()}
         self.assertEqual(have, facts.keys() | {column["name"] for column in metrics})
 
-    def test_the_figures_shown_first_are_those_of_the_task(self):
-        cases = (("train", "llama-3.2-1b", "train.micro_batch", ("peak_memory_bytes", "tokens_per_s_per_device")),
-                 ("denoise", "dit-xl-2", "denoise.batch", ("image_latency_s", "images_per_s")),
-                 ("step", "llama-3.1-8b", "step.batch", ("step_time_s", "per_device_tokens_per_s")))
-        for task, model, axis, (x, y) in cases:
-            (self.home / f"{task}.yaml").write_text(f"base: {{task: {task}, device: h200-sxm, model: {model}}}\naxes: [{axis}: [1, 2, 4]]\n")
-            done = llmsweep("run", self.home / f"{task}.yaml", "-o", self.home / task)
+    def test_the_figures_shown_first_are_those_of_the_question(self):
+        step = "task: step, model: llama-3.1-8b"
+        images = "task: denoise, model: dit-xl-2"
+        train = "task: train, model: llama-3.2-1b"
+        serve = "task: serve, model: llama-3.1-8b, load: {requests: 40, lengths: {distribution: fixed, prompt: 300, output: 60}"
+        device_rate = "output_per_device_tokens_per_s"
+        cases = (("step", step, "step.batch: [1, 2, 4]", ("step_time_s", "per_device_tokens_per_s")),
+                 ("images", images, "denoise.batch: [1, 2, 4]", ("image_latency_s", "images_per_s")),
+                 # More devices are dearer and faster; on one device the rest of the question is what fits.
+                 ("train", train, "parallel.dp: [1, 2, 4]", ("rent_usd_per_hour", "iteration_time_s")),
+                 ("one_device", train, "train.micro_batch: [1, 2, 4]", ("peak_memory_bytes", "tokens_per_s_per_device")),
+                 ("capacity", f"{serve}}}, capacity: {{slo: {{ttft_p99: 1 s}}}}", "parallel.tp: [1, 2]", ("capacity_req_per_s", "price_usd_per_mtok")),
+                 ("open", f"{serve}}}", "load.rate: [2 req/s, 20 req/s]", (device_rate, "ttft_p99_s")),
+                 ("limited", f"{serve}}}, slo: {{tpot_p95: 50 ms}}", "load.rate: [2 req/s, 20 req/s]", (device_rate, "tpot_p95_s")),
+                 ("closed", f"{serve}, arrivals: closed}}", "load.clients: [1, 4]", ("output_per_user_tokens_per_s", device_rate)))
+        for name, base, axis, (x, y) in cases:
+            (self.home / f"{name}.yaml").write_text(f"base: {{device: h200-sxm, {base}}}\naxes: [{axis}]\n")
+            done = llmsweep("run", self.home / f"{name}.yaml", "-o", self.home / name)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual(self.made(task).data["points"]["first"], {"x": x, "y": y})
+            self.assertEqual(self.made(name).data["points"]["first"], {"x": x, "y": y}, name)
+
+    def test_labels_are_words_of_the_columns_own_descriptions(self):
+        page = self.made("served")
+        points = page.data["points"]
+        figures = [column for column in points["columns"] + points["facts"] if column["role"] == "metric"]
+        for figure in figures:
+            words = re.sub(r" \(.*?\)", "", figure["description"])
+            parts = figure["label"].removesuffix(f" ({figure['name']})").split(", ")
+            self.assertTrue(figure["label"] == figure["name"] or all(part in words for part in parts), figure)
+        self.assertEqual(len({figure["label"] for figure in figures}), len(figures))
+        self.assertLess(sum(figure["label"] == figure["name"] for figure in figures), 3)
+        labels = {figure["name"]: (figure["label"], figure["unit"], figure["group"]) for figure in figures}
+        self.assertEqual(labels["ttft_p99_s"], ("time to first token, p99", "s", "serving"))
+        self.assertEqual(labels["memory_used_bytes"], ("all memory in use on the fullest device", "B", "memory"))
+
+    def test_what_a_figure_spans_is_that_of_working_points(self):
+        (self.home / "tight.yaml").write_text("""
+base: {task: step, device: h100-sxm, model: llama-3.1-8b, step: {phase: decode, context: 4096}}
+axes: [step.batch: [1, 8, 64, 4096]]
+""")
+        self.assertEqual(llmsweep("run", self.home / "tight.yaml", "-o", self.home / "tight").returncode, 0)
+        points = pd.read_parquet(self.home / "tight" / "points")
+        works = points[points.status == "ok"]
+        self.assertGreater(points.memory_used_bytes.max(), works.memory_used_bytes.max())
+        for column in self.made("tight").columns.values():
+            if column["role"] == "metric":
+                self.assertEqual((column["least"], column["most"]), (works[column["name"]].min(), works[column["name"]].max()), column["name"])
+
+    def watched(self, run):
+        """A watch of a run of which half is done, once it has written its first page."""
+        self.assertEqual(llmsweep("run", self.home / "steps.yaml", "-o", self.home / run, "--shard", "1/2").returncode, 0)
+        page = self.home / f"{run}.html"
+        watch = subprocess.Popen([BINARY, "report", self.home / run, "--watch", "-o", page], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(watch.stdout.close)
+        self.addCleanup(watch.kill)
+        self.assertIn("follows the run", watch.stdout.readline())
+        self.assertEqual(Page(page).data["going_on"], {"done": 9, "positions": 18})
+        return watch, page
+
+    def test_a_watch_ends_with_the_run(self):
+        watch, page = self.watched("going")
+        self.assertEqual(llmsweep("run", self.home / "steps.yaml", "-o", self.home / "going", "--shard", "2/2").returncode, 0)
+        self.assertEqual(watch.wait(timeout=60), 0)
+        whole = Page(page)
+        self.assertEqual((whole.data["points"]["rows"], whole.data.get("going_on")), (18, None))
+
+    def test_a_watch_that_is_stopped_leaves_a_page_that_rests(self):
+        watch, page = self.watched("stopped")
+        watch.send_signal(signal.SIGINT)
+        self.assertEqual(watch.wait(timeout=60), 0)
+        whole = Page(page)
+        self.assertEqual((whole.data["points"]["rows"], whole.data.get("going_on")), (9, None))
+        # Of a run that is done there is nothing to watch: its page is written once.
+        done = llmsweep("report", self.home / "steps", "--watch", "-o", page)
+        self.assertEqual((done.returncode, Page(page).html == self.page.html), (0, True))
+        self.assertEqual(llmsweep("report", self.home / "nowhere", "--watch", "-o", page).returncode, 2)
 
     def test_what_a_sample_draws_is_an_axis(self):
         (self.home / "sampled.yaml").write_text("""

@@ -8,34 +8,10 @@
 #include "engine/model/model_spec.h"
 #include "engine/step/step_time.h"
 #include "results/text_table.h"
-#include "tools/calibrate/tables/model_columns.h"
-#include "tools/calibrate/tables/table_row.h"
+#include "tools/calibrate/tables/step_rows.h"
 
 namespace tools {
 namespace {
-
-// One device's part of a model, without its collectives.
-engine::ModelSpec model_of(const TableRow& row) {
-  engine::ModelSpec model = model_of_columns(row);
-  model.tied_embeddings = false;
-  return model;
-}
-
-engine::BatchShape batch_of(const TableRow& row) {
-  engine::BatchShape batch;
-  const std::string_view phase = row.text("phase");
-  if (phase != "prefill")
-    engine::add_decode(batch, row.count("batch"), row.count("context_len"), 0);
-  if (phase == "prefill") {
-    engine::add_prefill(batch, row.count("batch"), row.count("query_len"),
-                        row.count("context_len") - row.count("query_len"), 0);
-  } else if (phase == "mixed") {
-    engine::add_prefill(batch, 1, row.count("query_len"),
-                        row.count("chunk_context_len") - row.count("query_len"), 0);
-  }
-  batch.sampled = batch.prefill_sequences + batch.decode_sequences;
-  return batch;
-}
 
 double predicted_step(const TableRow& row, const engine::ModelSpec& model, const StepCheck& check) {
   const engine::Parallelism parallel;
@@ -46,7 +22,8 @@ double predicted_step(const TableRow& row, const engine::ModelSpec& model, const
   const engine::StepContext context{check.device, fabric, shard, host, check.calibration};
   const engine::Phase phase =
       row.text("phase") == "decode" ? engine::Phase::decode : engine::Phase::prefill;
-  const engine::DeviceTime time = engine::step_time(batch_of(row), context, phase, nullptr).device;
+  const engine::DeviceTime time =
+      engine::step_time(batch_of_step(row), context, phase, nullptr).device;
   return (time.total() + check.kernel_switch * time.launches()).value;
 }
 
@@ -68,7 +45,7 @@ engine::Result<std::vector<StepErrors>> step_errors(const std::filesystem::path&
   for (std::size_t i = 0; i < table->rows(); ++i) {
     const TableRow row(*table, i);
     if (row.text("mode") != "graph" || row.number("seconds") <= 0) continue;
-    const double predicted = predicted_step(row, model_of(row), check);
+    const double predicted = predicted_step(row, model_of_step(row), check);
     const Scored scored{row.number("seconds"), predicted, 0, 0};
     const std::string phase(row.text("phase"));
     groups[{std::string(row.text("model")), phase}].push_back(scored);

@@ -75,9 +75,9 @@ class SectionFit {
     for (const ParameterSet set :
          {ParameterSet::synchronous, ParameterSet::asynchronous, ParameterSet::pooled}) {
       const auto members = members_of(section_, devices_, set, {});
-      if (members.empty() || (set == ParameterSet::asynchronous && generations(members) < 2)) {
-        continue;
-      }
+      // One generation is no class: what is its own, such as the floors of the engines that it was measured with, would be taken for
+      // what the class has. Such a class is spoken for by all devices together.
+      if (members.empty() || (set != ParameterSet::pooled && generations(members) < 2)) continue;
       const auto fitted = fitted_to(set, several_models(members));
       const bool known = outside.high > 1;
       keep_shared_set(fitted, name_, set, known ? outside : widened(own_interval(fitted, members)),

@@ -50,7 +50,7 @@ std::optional<Format> format_named(std::string_view name) {
   if (const auto exact = engine::from_name<Format>(name)) return exact;
   static constexpr std::pair<std::string_view, Format> others[] = {
       {"bfloat16", Format::bf16},    {"float16", Format::fp16},  {"half", Format::fp16},
-      {"float32", Format::fp32},     {"float", Format::fp32},    {"tf32", Format::fp32},
+      {"float32", Format::fp32},     {"float", Format::fp32},    {"tf32", Format::tf32},
       {"float8", Format::fp8},       {"fp8_e4m3", Format::fp8},  {"float8_e4m3fn", Format::fp8},
       {"w8a8_fp8", Format::fp8},     {"fp4", Format::nvfp4},     {"w4a4_nvfp4", Format::nvfp4},
       {"w8a16", Format::int8_wo},    {"w4a16", Format::int4_wo}, {"int4", Format::int4_wo},

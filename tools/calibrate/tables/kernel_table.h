@@ -21,6 +21,7 @@ enum class Format : std::uint8_t {
   bf16,
   fp16,
   fp32,
+  tf32,
   fp8,
   fp8_block,
   nvfp4,
@@ -31,9 +32,9 @@ enum class Format : std::uint8_t {
   w4a16_mxfp4,
   w4a8_mxfp4_mxfp8,
 };
-constexpr std::array<std::string_view, 12> enum_names(Format) {
-  return {"bf16", "fp16",    "fp32",    "fp8", "fp8_block",   "nvfp4",
-          "int8", "int8_wo", "int4_wo", "sq",  "w4a16_mxfp4", "w4a8_mxfp4_mxfp8"};
+constexpr std::array<std::string_view, 13> enum_names(Format) {
+  return {"bf16", "fp16",    "fp32",    "tf32", "fp8",         "fp8_block",       "nvfp4",
+          "int8", "int8_wo", "int4_wo", "sq",   "w4a16_mxfp4", "w4a8_mxfp4_mxfp8"};
 }
 
 // Columns that hold a size.

@@ -36,6 +36,8 @@ Formats formats_of(Format format) {
       return {Dtype::fp16, Dtype::fp16};
     case Format::fp32:
       return {Dtype::fp32, Dtype::fp32};
+    case Format::tf32:
+      return {Dtype::tf32, Dtype::tf32};
     case Format::fp8:
       return {Dtype::fp8, Dtype::fp8, kWholeRow};
     case Format::fp8_block:

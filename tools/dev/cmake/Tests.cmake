@@ -75,6 +75,14 @@ if(test_sources)
     PROPERTIES TIMEOUT ${llmsweep_test_timeout} ENVIRONMENT LLMSWEEP_PYTHON=${LLMSWEEP_PYTHON})
 endif()
 
+# What tests/durability puts between a program and the C library. Not beside a sanitizer, whose library has to come first.
+if(NOT LLMSWEEP_SANITIZE)
+  add_library(llmsweep_file_shim MODULE ${PROJECT_SOURCE_DIR}/tests/durability/file_shim.cc)
+  set_target_properties(llmsweep_file_shim PROPERTIES PREFIX "" SUFFIX ".so")
+  target_compile_features(llmsweep_file_shim PRIVATE cxx_std_20)
+  target_link_libraries(llmsweep_file_shim PRIVATE ${CMAKE_DL_LIBS})
+endif()
+
 file(GLOB_RECURSE python_tests CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
   ${PROJECT_SOURCE_DIR}/tests/*_test.py)
 foreach(test IN LISTS python_tests)
@@ -110,7 +118,7 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(dev ${PROJECT_SOURCE_DIR}/tools/dev)
 add_test(NAME format COMMAND ${dev}/format --check)
 foreach(check layers duplicates)
-  add_test(NAME ${check} COMMAND ${Python3_EXECUTABLE} ${dev}/check_${check}.py)
+  add_test(NAME ${check} COMMAND ${Python3_EXECUTABLE} -I ${dev}/check_${check}.py)
   add_test(NAME ${check}_check_itself COMMAND ${Python3_EXECUTABLE} ${dev}/check_${check}_test.py)
 endforeach()
 

@@ -41,6 +41,12 @@ function frontOf(rows, x, y, xSign, ySign) {
   return front;
 }
 
+function groupBy(list, nameOfItem) {
+  const groups = new Map();
+  for (const item of list) groups.set(nameOfItem(item), [...(groups.get(nameOfItem(item)) ?? []), item]);
+  return groups;
+}
+
 // Rows that have both figures; above zero where a logarithm is taken of them.
 function rowsWith(rows, {x, y, logX, logY}) {
   const [leastX, leastY] = [logX ? 0 : -Infinity, logY ? 0 : -Infinity];
@@ -222,8 +228,9 @@ function carries(one, other, used) {
 // one then says nothing of its own.
 function brings(one, other, used) {
   const named = (axis) => axis.axis.name.replace(/^axis\./, '');
-  const brought = [['model', 'quant.'], ['serving', 'host'], ['train', 'host']].some(([name, along]) =>
-    named(one).endsWith(name) && named(other).startsWith(named(one).slice(0, -name.length) + along));
+  const brought = [['model', 'quant.'], ['serving', 'host'], ['train', 'host']].some(
+      ([name, along]) =>
+          named(one).endsWith(name) && named(other).startsWith(named(one).slice(0, -name.length) + along));
   return brought && carries(one, other, used);
 }
 

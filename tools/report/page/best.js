@@ -8,7 +8,7 @@ const best = {
 
 function bestControls() {
   return [
-    selectBox('Best by', metricOptions(), best.by(), (name) => view.set('by', name)),
+    figureBox('Best by', best.by(), (name) => view.set('by', name)),
     selectBox('Best of each', axisOptions(), best.group(), (name) => view.set('bestof', name)),
   ];
 }
@@ -49,9 +49,9 @@ async function whyLost(row, winner) {
 // Which limit a point breaks, and by how much.
 async function brokenLimits(row) {
   const texts = [];
-  for (const column of limitedMetrics()) {
+  for (const column of limited()) {
     const {low, high} = limitsOf(column.name);
-    const value = (await values(column.name))[row];
+    const value = (await numbersOf(column))[row];
     if (Number.isFinite(value) && value >= low && value <= high) continue;
     texts.push(`${column.label} is ${quantity(value, column.unit)}`);
   }
@@ -97,7 +97,7 @@ async function drawBest() {
   return {
     summary: `Best of ${grouped(filters.rows.length)}: ${await rowName(winner)} with ${quantity(of[winner], unit)}.`,
     body: [
-      table(names, cells, 'Best points'),
+      table(names, cells, 'Best points', ['', ...axes.map(() => ''), columnTip(columns.get(by))]),
       ...(shut.length ?
               [
                 element('h3', {}, 'Better, but outside the limits'),
@@ -107,7 +107,12 @@ async function drawBest() {
               ] :
               [])
     ],
-    ...await pointTable(rows, [by, ...limitedMetrics().map((column) => column.name).filter((name) => name !== by)]),
+    ...await pointTable(
+        rows,
+        [
+          by,
+          ...limited().filter((column) => column.role === 'metric' && column.name !== by).map((column) => column.name)
+        ]),
   };
 }
 

@@ -17,17 +17,29 @@ async function chosenPoints() {
 
 function chosenText(count) {
   if (view.pins().length) return `${count} chosen points`;
-  return !pareto.y() ?
-      (filters.rows.length > count ? `the first ${count} points` : count === 1 ? 'the one point' : 'all points') :
-      `the best point of each colour (${columns.get(pareto.y())?.label}), until you choose others`;
+  return !pareto.y() ? (filters.rows.length > count ? `the first ${count} points` :
+                            count === 1 ? 'the one point' :
+                                          'all points') :
+                                                      `the best point of each colour (${columns.get(pareto.y())?.label}), until you choose others`;
 }
+
+// The one of these points that a panel of a single point shows, kept in the link under `name`.
+const shownPoint = (name, rows) => rows.find((row) => pointKeys.of(row) === view.get(name)) ?? rows[0];
+
+function pointBox(name, {rows, names}) {
+  const shown = rows.length ? pointKeys.of(shownPoint(name, rows)) : '';
+  return selectBox('Point', rows.map((row, i) => [pointKeys.of(row), names[i]]), shown, (key) => view.set(name, key));
+}
+
+const forgetButton = () =>
+    element('button', {type: 'button', onclick: () => view.set('pins', '')}, 'Forget the chosen points');
 
 function breakdownControls() {
   return [
     selectBox(
         'Show', [['share', 'shares of the time'], ['seconds', 'seconds']], view.get('bars', 'share'),
         (name) => view.set('bars', name)),
-    element('button', {type: 'button', onclick: () => view.set('pins', '')}, 'Forget the chosen points'),
+    forgetButton(),
   ];
 }
 

@@ -14,8 +14,8 @@ const rowCount = data.points.rows;
 const columns = new Map(data.points.columns.map((column) => [column.name, column]));
 const axes = data.points.columns.filter((column) => column.role === 'axis' && column.names.length > 1);
 const metrics = data.points.columns.filter((column) => column.role === 'metric');
-// Ends of intervals belong to their figure; a list of figures to choose from is shorter without them.
-const chosenMetrics = metrics.filter((column) => !/_(low|high)(_|$)/.test(column.name));
+// Figures to choose from: they differ between working points, and are no ends of intervals, which belong to their figure.
+const chosenMetrics = metrics.filter((column) => column.least < column.most && !/_(low|high)(_|$)/.test(column.name));
 
 const unpacked = new Map();
 
@@ -45,6 +45,9 @@ const values = (name) => blob(columns.get(name).blob);
 // What an axis counts in, or null where it is over names.
 const axisNumbers = (column) => (column.numbers === undefined ? null : blob(column.numbers));
 
+// Numbers of a figure, or of an axis over numbers.
+const numbersOf = (column) => (column.role === 'axis' ? axisNumbers(column) : values(column.name));
+
 // The value that stands for "none" among codes.
 const noneOf = (codes) => 2 ** (8 * codes.BYTES_PER_ELEMENT) - 1;
 
@@ -68,6 +71,31 @@ async function orderedCodes(column) {
   return codes;
 }
 
+// How a link names a row: by the index of its point, and of several runs by the run's number. A page that is made again of
+// more points has other rows, and the same names.
+const pointKeys = {
+  index: null,  // of each row, once read
+  run: null,
+  rows: null,
+
+  async read() {
+    this.index = await values('index');
+    const run = columns.get('run');
+    if (!run) return;
+    const folders = data.points.runs.map(({folder}) => folder);
+    const codes = await values('run');
+    this.run = Array.from(codes, (code) => folders.indexOf(run.names[code]));
+  },
+  of(row) {
+    return this.run ? `${this.run[row]}-${this.index[row]}` : String(this.index[row]);
+  },
+  // Undefined where the page has no such row.
+  row(key) {
+    this.rows ??= new Map(Array.from(this.index, (_, row) => [this.of(row), row]));
+    return this.rows.get(key);
+  },
+};
+
 // A row in a few words: its axes.
 async function rowName(row) {
   const parts = [];
@@ -79,7 +107,5 @@ function betterSign(metric) {
   return columns.get(metric)?.better === 'higher' ? 1 : -1;
 }
 
-function metricTitle(metric) {
-  const column = columns.get(metric);
-  return column.unit ? `${column.label} [${column.unit}]` : column.label;
-}
+const columnTitle = ({label, unit}) => (unit ? `${label} [${unit}]` : label);
+const metricTitle = (metric) => columnTitle(columns.get(metric));

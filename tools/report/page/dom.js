@@ -29,7 +29,7 @@ function checkBox(label, checked, onchange) {
   return element('label', {class: 'control check'}, box, element('span', {}, label));
 }
 
-function table(names, rows, caption) {
+function table(names, rows, caption, keys = []) {
   const numeric = names.map((_, c) => rows.some((row) => typeof row[c] === 'number'));
   const cell = (value, c) => element(
       'td', numeric[c] ? {class: 'number'} : {},
@@ -44,12 +44,16 @@ function table(names, rows, caption) {
               'thead', {},
               element(
                   'tr', {},
-                  ...names.map((name, c) => element('th', {scope: 'col', class: numeric[c] ? 'number' : ''}, name)))),
+                  ...names.map(
+                      (name, c) => element(
+                          'th', {scope: 'col', class: numeric[c] ? 'number' : '', title: keys[c] ?? ''}, name)))),
           element('tbody', {}, ...rows.map((row) => element('tr', {}, ...row.map(cell))))));
 }
 
 const PREFIXES =
     [[1e15, 'P'], [1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e3, 'k'], [1, ''], [1e-3, 'm'], [1e-6, 'µ'], [1e-9, 'n']];
+
+const BINARY_PREFIXES = [[2 ** 40, 'Ti'], [2 ** 30, 'Gi'], [2 ** 20, 'Mi'], [2 ** 10, 'Ki']];
 
 function shortNumber(value) {
   if (!Number.isFinite(value)) return '–';
@@ -69,6 +73,18 @@ function quantity(value, unit) {
     return `${Number((value / scale).toPrecision(4))} ${prefix}${unit}`;
   }
   return `${shortNumber(value)} ${unit}`;
+}
+
+// What a person types for a quantity of this unit: "500 ms", "80 GB", "0.5", "30%". NaN for anything else.
+function quantityFrom(text, unit) {
+  const found = /^\s*([-+]?(?:[\d,]*\.)?[\d,]*\d\.?(?:e[-+]?\d+)?)\s*(\S*)\s*$/i.exec(text);
+  if (!found) return NaN;
+  const number = Number(found[1].replaceAll(',', ''));
+  const [, , written] = found;
+  if (written === '%' && !unit) return number / 100;
+  if (!written.endsWith(unit)) return written === '' ? number : NaN;
+  const prefix = written.slice(0, written.length - unit.length).replace('u', 'µ');
+  return number * ([...PREFIXES, ...BINARY_PREFIXES].find(([, name]) => name === prefix)?.[0] ?? NaN);
 }
 
 function grouped(count) {

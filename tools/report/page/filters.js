@@ -1,28 +1,61 @@
 'use strict';
 // Which points count: values of axes that are ticked, and limits on figures. All panels follow.
-// In a link: f.<axis>=0.2.5 (codes that are shown), m.<figure>=low~high (either may be empty).
+// In a link: f.<axis>=only a b (or: not c; the shorter of the two), m.<figure>=low~high (either may be empty). Values
+// stand there by their names, so that a link still holds when the page is made again.
 
 const filters = {
   rows: [],     // that pass and are ok
   outside: [],  // ok and ticked, but beyond a limit on a figure
-  shown: 0,     // that pass the ticks, whatever their status
+  works: null,  // flags of rows that are ok
+  shown: null,  // flags of those among `rows`
 };
 
+function codeOf(axis, name) {
+  axis.codes ??= new Map(axis.names.map((each, code) => [each, code]));
+  return axis.codes.get(name);
+}
+
+// Codes of an axis that are ticked; null: all of them.
 function tickedCodes(axis) {
   const text = view.settings.get(`f.${axis.name}`);
-  return text === null ? null : new Set(text.split('.').filter((part) => part !== '').map(Number));
+  if (text === null) return null;
+  const [rule, ...names] = text.split(' ');
+  const named = new Set(names.map((name) => codeOf(axis, decoded(name))).filter((code) => code !== undefined));
+  return rule === 'not' ? new Set(axis.names.map((_, code) => code).filter((code) => !named.has(code))) : named;
 }
 
-function limitsOf(metric) {
-  const text = view.settings.get(`m.${metric}`);
+// A link may have been cut or changed by hand.
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function limitsOf(name) {
+  const text = view.settings.get(`m.${name}`);
   if (text === null) return null;
   const [low, high] = text.split('~').map((part) => (part === '' || part === undefined ? NaN : Number(part)));
-  return {low: Number.isFinite(low) ? low : -Infinity, high: Number.isFinite(high) ? high : Infinity};
+  // As exact as the figures of the page, so that a limit at the best point does not shut it out.
+  return {
+    low: Number.isFinite(low) ? Math.fround(low) : -Infinity,
+    high: Number.isFinite(high) ? Math.fround(high) : Infinity
+  };
 }
 
-function limitedMetrics() {
-  return metrics.filter((column) => view.settings.has(`m.${column.name}`));
+function setLimits(name, low, high) {
+  const text = (value) => (Number.isFinite(value) ? String(Number(value.toPrecision(9))) : '');
+  view.set(`m.${name}`, text(low) || text(high) ? `${text(low)}~${text(high)}` : '');
 }
+
+// Nobody ticks more boxes than this, and a browser takes seconds to lay out a hundred thousand.
+const MOST_TICKS = 400;
+const isWide = (axis) => axis.names.length > MOST_TICKS;
+
+// What may have limits: figures, and axes of too many numbers to tick.
+const limitable = [...axes.filter((axis) => isWide(axis) && axis.numbers !== undefined), ...metrics];
+const limited = () => limitable.filter((column) => view.settings.has(`m.${column.name}`));
 
 // Flags of rows whose axes are ticked. One pass for each axis that hides something.
 async function tickedRows() {
@@ -38,40 +71,44 @@ async function tickedRows() {
   return passes;
 }
 
-async function applyFilters() {
-  const passes = await tickedRows();
+async function workingRows() {
   const status = await values('status');
   const ok = columns.get('status').names.indexOf('ok');
+  return Uint8Array.from(status, (code) => (code === ok ? 1 : 0));
+}
+
+async function applyFilters() {
+  const passes = await tickedRows();
+  filters.works ??= await workingRows();
   const within = new Uint8Array(rowCount).fill(1);
-  for (const column of limitedMetrics()) {
+  for (const column of limited()) {
     const {low, high} = limitsOf(column.name);
-    const of = await values(column.name);
+    const of = await numbersOf(column);
     // A point without the figure cannot keep a limit on it.
     for (let i = 0; i < rowCount; ++i) within[i] &= of[i] >= low && of[i] <= high ? 1 : 0;
   }
   filters.rows = [];
   filters.outside = [];
-  filters.shown = 0;
   for (let i = 0; i < rowCount; ++i) {
-    filters.shown += passes[i];
-    if (!passes[i] || status[i] !== ok) continue;
-    (within[i] ? filters.rows : filters.outside).push(i);
+    if (passes[i] && filters.works[i]) (within[i] ? filters.rows : filters.outside).push(i);
+    within[i] &= passes[i] & filters.works[i];
   }
+  filters.shown = within;
 }
 
 function setTicked(axis, ticked) {
-  const all = ticked.size === axis.names.length;
-  view.set(`f.${axis.name}`, all ? '' : [...ticked].sort((a, b) => a - b).join('.') || '.');
+  const [on, off] = [[], []];
+  axis.names.forEach((name, code) => (ticked.has(code) ? on : off).push(encodeURIComponent(name)));
+  const rule = off.length < on.length ? ['not', ...off] : ['only', ...on];
+  view.set(`f.${axis.name}`, off.length === 0 ? '' : rule.join(' '));
 }
 
-// Nobody ticks more boxes than this, and a browser takes seconds to lay out a hundred thousand.
-const MOST_TICKS = 400;
-
 async function axisFilter(axis) {
-  if (axis.names.length > MOST_TICKS) {
+  if (isWide(axis)) {
+    const how = axis.numbers === undefined ? 'llmsweep report --where chooses' : 'limit it above';
     return element(
         'p', {class: 'filter', title: axis.description},
-        `${axis.label}: ${grouped(axis.names.length)} values, too many to tick (llmsweep report --where chooses)`);
+        `${axis.label}: ${grouped(axis.names.length)} values, too many to tick (${how})`);
   }
   const boxes = [];
   const state = element('span', {class: 'state'});
@@ -102,73 +139,11 @@ async function axisFilter(axis) {
       list);
 }
 
-// Two thousand of a figure's values, evenly chosen and sorted: they have the quantiles of all, ten to a slider's step.
-function sampleOf(numbers) {
-  const every = Math.ceil(numbers.length / 2000);
-  const sample = [];
-  for (let i = 0; i < numbers.length; i += every)
-    if (Number.isFinite(numbers[i])) sample.push(numbers[i]);
-  return Float64Array.from(sample).sort();
-}
-
-// A limit: a number to type, and a slider over the figure's own quantiles, so that every step hides about
-// as many points as the next one.
-async function limitControl(column) {
-  const sorted = sampleOf(await values(column.name));
-  const steps = 200;
-  const at = (step) => sorted[Math.round(step / steps * (sorted.length - 1))];
-  const side = column.better === 'higher' ? 'low' : 'high';
-  const words = side === 'low' ? 'at least' : 'at most';
-  const number = element('input', {type: 'number', step: 'any', 'aria-label': `${column.label} ${words}`});
-  const slider =
-      element('input', {type: 'range', min: '0', max: String(steps), 'aria-label': `${column.label} ${words}`});
-  const shown = element('span', {class: 'state'});
-  const limit = (value) => view.set(`m.${column.name}`, side === 'low' ? `${value}~` : `~${value}`);
-  slider.addEventListener('input', () => limit(Number(at(Number(slider.value)).toPrecision(4))));
-  number.addEventListener('change', () => limit(number.value));
-  const refresh = () => {
-    const limits = limitsOf(column.name);
-    if (!limits) return;
-    const value = limits[side];
-    shown.textContent = ` ${words} ${quantity(value, column.unit)}`;
-    if (document.activeElement !== number) number.value = Number.isFinite(value) ? value : '';
-    if (document.activeElement === slider) return;
-    let step = 0;
-    while (step < steps && at(step) < value) ++step;
-    slider.value = step;
-  };
-  refresh();
-  view.listen(refresh);
-  return element(
-      'div', {class: 'limit'},
-      element(
-          'div', {class: 'row'}, element('strong', {title: column.description}, column.label), shown,
-          element(
-              'button', {
-                type: 'button',
-                title: 'remove this limit',
-                'aria-label': `remove the limit on ${column.label}`,
-                onclick: () => view.set(`m.${column.name}`, '')
-              },
-              '×')),
-      slider, number);
-}
-
-async function addLimit(name) {
-  const column = columns.get(name);
-  view.set(`m.${name}`, column.better === 'higher' ? `${column.least}~` : `~${column.most}`);
-}
-
 async function fillFilters() {
   const side = document.getElementById('filters');
   const count = element('p', {id: 'count', role: 'status', 'aria-live': 'polite'});
   const limits = element('div', {id: 'limits'});
-  const add = selectBox(
-      'Limit a figure', [['', 'choose…'], ...chosenMetrics.map((column) => [column.name, column.label])], '',
-      (name) => {
-        if (name) addLimit(name);
-        add.querySelector('select').value = '';
-      });
+  const add = columnBox('Limit a figure', limitable.filter(isChosen), '', addLimit);
   side.append(
       element('h2', {}, 'Which points'), count,
       element('button', {type: 'button', id: 'reset', onclick: resetFilters}, 'Show all'), element('h3', {}, 'Limits'),
@@ -176,7 +151,7 @@ async function fillFilters() {
   for (const axis of axes) side.append(await axisFilter(axis));
   if (axes.length === 0) side.append(element('p', {}, 'This run has no axis with more than one value.'));
   const refreshLimits = async () => {
-    const names = limitedMetrics().map((column) => column.name);
+    const names = limited().map((column) => column.name);
     if (limits.dataset.names === names.join()) return;
     limits.dataset.names = names.join();
     limits.replaceChildren(...await Promise.all(names.map((name) => limitControl(columns.get(name)))));

@@ -22,7 +22,7 @@ function usualHeatAxes() {
 function heatControls() {
   const wanted = axes.map((axis) => [axis.name, axis.label]);
   return [
-    selectBox('Figure', metricOptions(), heat.of(), (name) => view.set('heat', name)),
+    figureBox('Figure', heat.of(), (name) => view.set('heat', name)),
     selectBox('Across', wanted, heat.across(), (name) => view.set('hx', name)),
     selectBox('Up', wanted, heat.up(), (name) => view.set('hy', name)),
     selectBox('Of all other axes', Object.entries(HEAT_RULES), heat.rule(), (name) => view.set('hrule', name)),

@@ -30,12 +30,13 @@ async function start() {
   applyTheme(view.get('theme', 'auto'));
   document.getElementById('theme').addEventListener(
       'change', (event) => view.set('theme', event.target.value === 'auto' ? '' : event.target.value));
-  await fillFilters();
+  await pointKeys.read();
   await applyFilters();
+  await fillFilters();
   tellCount();
   const panelsInOrder = [
-    addOverview, addPareto, addBest, addHeat, addBreakdown, addSensitivity, addRoofline, addMix, addEfficiency,
-    addLatency, addTimeline
+    addOverview, addPareto, addBest, addCompare, addParallel, addSlice, addHeat, addBreakdown, addSensitivity,
+    addRoofline, addMix, addEfficiency, addLatency, addTimeline
   ];
   for (const add of panelsInOrder) add();
   document.getElementById('loading').remove();
@@ -51,8 +52,9 @@ async function start() {
   });
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', scheduleUpdate);
   addEventListener('beforeprint', () => panels.forEach((panel) => panel.chart?.resize()));
-  document.getElementById(view.get('at'))?.scrollIntoView();
+  if (!live.comeBack()) document.getElementById(view.get('at'))?.scrollIntoView();
   await drawFirst();
+  live.start();
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
 

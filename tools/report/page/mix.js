@@ -3,20 +3,17 @@
 
 let mixChoice = {rows: [], names: []};
 
-function mixControls() {
-  return [selectBox(
-      'Point', mixChoice.rows.map((row, i) => [String(row), mixChoice.names[i]]), view.get('mix', ''),
-      (row) => view.set('mix', row))];
-}
+const mixControls = () => [pointBox('mix', mixChoice)];
 
 // Families with their seconds in each phase, those that take most first.
 function phaseMix(kernels) {
   const phases = [...new Set(kernels.map((kernel) => kernel.phase))];
-  const families = [...groupBy(kernels, (kernel) => kernel.family)].map(([name, list]) => ({
-    name,
-    seconds: phases.map(
-        (phase) => list.filter((kernel) => kernel.phase === phase).reduce((sum, kernel) => sum + kernel.seconds, 0))
-  }));
+  const families = [...groupBy(kernels, (kernel) => kernel.family)].map(
+      ([name, list]) => ({
+        name,
+        seconds: phases.map(
+            (phase) => list.filter((kernel) => kernel.phase === phase).reduce((sum, kernel) => sum + kernel.seconds, 0))
+      }));
   const total = (family) => family.seconds.reduce((sum, value) => sum + value, 0);
   return {phases, families: families.filter((family) => total(family) > 0).sort((a, b) => total(b) - total(a))};
 }
@@ -26,7 +23,7 @@ async function drawMix(panel) {
   mixChoice = {rows, names: await Promise.all(rows.map(rowName))};
   panel.remake();
   if (rows.length === 0) return withoutKernels();
-  const row = rows.includes(Number(view.get('mix', 'x'))) ? Number(view.get('mix')) : rows[0];
+  const row = shownPoint('mix', rows);
   const {phases, families} = phaseMix(await kernelsOf(row));
   const whole = phases.map((_, i) => families.reduce((sum, family) => sum + family.seconds[i], 0));
   const all = whole.reduce((sum, value) => sum + value, 0);
@@ -49,6 +46,7 @@ function addMix() {
     title: 'Kernel mix along a request',
     controls: mixControls,
     draw: drawMix,
-    what: 'One chosen point phase by phase: reading the prompt, then writing the answer; of training, forwards and backwards.'
+    what:
+        'One chosen point phase by phase: reading the prompt, then writing the answer; of training, forwards and backwards.'
   });
 }

@@ -52,6 +52,13 @@ function reasonsInFull(reasons, whole) {
       table(['points', 'share', 'reason'], rows, 'The reasons in full'));
 }
 
+function notesInFull() {
+  if (data.notes.length === 0) return null;
+  return element(
+      'div', {class: 'card wide'}, element('h3', {}, 'To know before you rank these points'),
+      element('ul', {}, ...data.notes.map((note) => element('li', {}, note))));
+}
+
 function sameEverywhere() {
   if (data.points.facts.length === 0) return null;
   const rows =
@@ -112,7 +119,7 @@ async function drawOverview() {
           countTable(
               'How the load fares', (await countsOf('saturation', works)).filter(([name]) => name !== 'none'),
               okCount)),
-      reasonsInFull(named, rowCount - okCount), sameEverywhere(), ...data.points.runs.map(runFacts)
+      notesInFull(), reasonsInFull(named, rowCount - okCount), sameEverywhere(), ...data.points.runs.map(runFacts)
     ].filter(Boolean),
   };
 }

@@ -10,12 +10,12 @@ function themeColours() {
   return {text: of('--text'), faint: of('--faint'), line: of('--line'), back: of('--panel')};
 }
 
-// draw(panel) fills a panel: it returns {option, names, rows, summary} of its chart, or {body} without one. A panel
-// that does not follow the filters is drawn once.
-function addPanel({id, title, what, controls, draw, height, follows = true}) {
+// draw(panel) fills a panel: it returns {option, names, rows, summary} of its chart, or {body} without one; `keys` are
+// names for a program where `names` are words. A panel that does not follow the filters is drawn once.
+function addPanel({id, title, what, controls, draw, height, on = {}, follows = true}) {
   const heading = element('h2', {id: `${id}-title`}, title);
   const panel =
-      {id, draw, follows, dirty: true, visible: false, turn: 0, chart: null, height: height ?? 420, data: null};
+      {id, draw, follows, dirty: true, visible: false, turn: 0, chart: null, height: height ?? 420, on, data: null};
   panel.controls = element('div', {class: 'controls'});
   panel.holder = element(
       'div', {class: 'chart', role: 'img', 'aria-labelledby': `${id}-title`, 'aria-describedby': `${id}-summary`});
@@ -27,26 +27,63 @@ function addPanel({id, title, what, controls, draw, height, follows = true}) {
   panel.tools = element(
       'div', {class: 'tools'}, element('button', {type: 'button', onclick: () => copyLink(panel)}, 'Copy link'),
       element('button', {type: 'button', onclick: () => saveCsv(panel)}, 'Save CSV'));
+  panel.drawn = element('div', {}, panel.summary, panel.holder, panel.body);
+  panel.drawn.style.minHeight = `${panel.height}px`;  // until it is drawn
   panel.section = element(
       'section', {id, class: 'panel', 'aria-labelledby': `${id}-title`}, heading, element('p', {class: 'what'}, what),
-      panel.controls, panel.summary, panel.holder, panel.body, panel.table, panel.tools);
+      panel.controls, panel.drawn, panel.table, panel.tools);
   document.getElementById('main').append(panel.section);
   document.getElementById('nav').append(element(
       'a', {
         href: `#at=${id}`,
         onclick: (event) => {
           event.preventDefault();
+          place.inUse = panel.section;
           panel.section.scrollIntoView();
           heading.setAttribute('tabindex', '-1');
           heading.focus({preventScroll: true});
         }
       },
       title));
-  panel.remake = () => panel.controls.replaceChildren(...(controls ? controls() : []));
+  panel.remake = () => place.keep(() => remakeControls(panel, controls?.() ?? []));
   panel.remake();
   panels.push(panel);
   return panel;
 }
+
+// New controls, with the cursor where it was.
+function remakeControls(panel, controls) {
+  const among = () => [...panel.controls.querySelectorAll('select, button, input')];
+  const at = among().indexOf(document.activeElement);
+  panel.controls.replaceChildren(...controls);
+  if (at >= 0) among()[at]?.focus({preventScroll: true});
+}
+
+// What the reader looks at stays where it is while panels above it are drawn: the panel that was used last, or the one
+// that covers a third of the way down the window.
+const place = {
+  inUse: null,
+
+  held() {
+    const covers = (section, from, to) => {
+      const {top, bottom} = section.getBoundingClientRect();
+      return bottom > from && top < to;
+    };
+    if (this.inUse && covers(this.inUse, 0, innerHeight)) return this.inUse;
+    return panels.map((panel) => panel.section).find((section) => covers(section, innerHeight / 3, innerHeight)) ??
+        null;
+  },
+  keep(change) {
+    const section = this.held();
+    const before = section?.getBoundingClientRect().top;
+    change();
+    if (section) scrollBy(0, section.getBoundingClientRect().top - before);
+  },
+};
+for (const kind of ['pointerdown', 'focusin'])
+  document.addEventListener(kind, ({target}) => {
+    place.inUse = target.closest?.('.panel') ?? place.inUse;
+  });
 
 // How far beyond the window a panel counts as in sight.
 const MARGIN = 200;
@@ -76,12 +113,21 @@ async function drawPanel(panel) {
   const drawn = await panel.draw(panel);
   if (turn !== panel.turn) return;  // a later one has begun
   panel.data = drawn;
+  place.keep(() => show(panel, drawn));
+}
+
+// A panel keeps the height that it had, so that what is below a click does not come up to it; its own controls may make
+// it smaller.
+function show(panel, drawn) {
+  if (panel.width !== innerWidth || panel.controls.contains(document.activeElement)) panel.drawn.style.minHeight = '';
+  panel.width = innerWidth;
   panel.summary.textContent = drawn.summary ?? '';
   panel.body.replaceChildren(...(drawn.body ?? []));
   panel.table.hidden = panel.tools.hidden = !drawn.names;
   panel.holder.hidden = !drawn.option;
   if (drawn.option) showChart(panel, drawn);
   if (panel.table.open) showData(panel);
+  panel.drawn.style.minHeight = `${panel.drawn.offsetHeight}px`;
 }
 
 function showChart(panel, drawn) {
@@ -93,9 +139,11 @@ function showChart(panel, drawn) {
   if (!panel.chart) {
     panel.chart = echarts.init(panel.holder, null, {renderer: 'canvas'});
     panel.chart.on('click', (event) => panel.data.click?.(event));
+    for (const [name, act] of Object.entries(panel.on)) panel.chart.on(name, act);
     new ResizeObserver(() => panel.chart.resize()).observe(panel.holder);
   }
   panel.chart.setOption({...baseOption(), ...drawn.option}, {notMerge: true});
+  drawn.after?.(panel.chart);
 }
 
 function baseOption() {
@@ -127,7 +175,8 @@ function chartAxis(more) {
 
 function valueAxis(metric, log, more = {}) {
   const {unit} = columns.get(metric);
-  const axis = chartAxis({type: log ? 'log' : 'value', name: metricTitle(metric), ...more});
+  const axis =
+      chartAxis({type: log ? 'log' : 'value', name: metricTitle(metric), nameTruncate: {maxWidth: 330}, ...more});
   axis.axisLabel = {...axis.axisLabel, ...more.axisLabel, formatter: (value) => quantity(value, unit)};
   return axis;
 }
@@ -138,7 +187,8 @@ function niceRange([low, high], log) {
   if (!(high >= low)) return {};
   if (!log) {
     const room = (high - low || Math.abs(high) || 1) * 0.04;
-    return {min: low >= 0 && low - room < 0 ? 0 : low - room, max: high + room};
+    const min = low >= 0 && low - room < 0 ? 0 : low - room;
+    return {min, max: high + room, axisLabel: {showMinLabel: min === 0, showMaxLabel: false}};
   }
   const room = Math.max(1.05, (high / low) ** 0.03);
   const [min, max] = [low / room, high * room];
@@ -172,7 +222,8 @@ function showData(panel) {
       [];
   holder.replaceChildren(
       table(
-          panel.data.names, rows.slice(0, MOST_SHOWN_ROWS), `Data of ${panel.section.querySelector('h2').textContent}`),
+          panel.data.names, rows.slice(0, MOST_SHOWN_ROWS), `Data of ${panel.section.querySelector('h2').textContent}`,
+          panel.data.keys),
       ...more);
 }
 
@@ -181,7 +232,8 @@ function saveCsv(panel) {
     const text = cell instanceof Node ? cell.textContent : String(cell ?? '');
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  const text = [panel.data.names, ...panel.data.rows()].map((row) => row.map(quote).join(',')).join('\n');
+  const text =
+      [panel.data.keys ?? panel.data.names, ...panel.data.rows()].map((row) => row.map(quote).join(',')).join('\n');
   const link =
       element('a', {href: URL.createObjectURL(new Blob([text], {type: 'text/csv'})), download: `${panel.id}.csv`});
   link.click();

@@ -17,14 +17,41 @@ const pareto = {
   logY: () => view.get('logy', '1') === '1',
   only: () => view.get('front', '0') === '1',
 };
-const metricOptions = () => chosenMetrics.map((column) => [column.name, column.label]);
 const axisOptions = () => [['none', 'nothing'], ...axes.map((axis) => [axis.name, axis.label])];
 
+// What the reader has zoomed to, in percent of both axes, stays when the chart is drawn again of the same figures.
+const zoom = {
+  ids: ['across', 'up'],
+  ends() {
+    const parts = view.get('zoom').split('~').map(Number);
+    return parts.length === 4 && parts.every((part) => part >= 0 && part <= 100) ? parts : [0, 100, 0, 100];
+  },
+  moved({batch, ...one}) {
+    const ends = zoom.ends();
+    for (const {dataZoomId, start, end} of batch ?? [one]) {
+      const at = 2 * zoom.ids.indexOf(dataZoomId);
+      if (at >= 0) ends.splice(at, 2, Number(start.toFixed(2)), Number(end.toFixed(2)));
+    }
+    view.note('zoom', ends.join() === '0,100,0,100' ? '' : ends.join('~'));
+  },
+  option() {
+    const [left, right, bottom, top] = zoom.ends();
+    return [
+      {id: 'across', type: 'inside', filterMode: 'none', start: left, end: right},
+      {id: 'up', type: 'inside', orient: 'vertical', filterMode: 'none', start: bottom, end: top}
+    ];
+  },
+};
+
 function paretoControls() {
-  const flag = (name) => (on) => view.set(name, on ? '1' : '0');
+  const set = (name) => (value) => {
+    view.note('zoom', '');
+    view.set(name, value);
+  };
+  const flag = (name) => (on) => set(name)(on ? '1' : '0');
   return [
-    selectBox('Across', metricOptions(), pareto.x(), (name) => view.set('x', name)),
-    selectBox('Up', metricOptions(), pareto.y(), (name) => view.set('y', name)),
+    figureBox('Across', pareto.x(), set('x')),
+    figureBox('Up', pareto.y(), set('y')),
     selectBox('Colour by', axisOptions(), pareto.colour(), (name) => view.set('colour', name)),
     selectBox('One chart for each', axisOptions(), pareto.facet(), (name) => view.set('facet', name)),
     checkBox('log across', pareto.logX(), flag('logx')),
@@ -130,6 +157,24 @@ function groupSeries(group, marks, place, scene, rowsOf) {
   return {series, front};
 }
 
+// Rings around the points that the reader has chosen.
+function ringSeries(facetRows, place, {x, y}, rowsOf) {
+  const rows = view.pins().filter((row) => facetRows.includes(row));
+  if (rows.length === 0) return [];
+  rowsOf.push(rows);
+  return [{
+    xAxisIndex: place,
+    yAxisIndex: place,
+    name: 'compared',
+    type: 'scatter',
+    z: 6,
+    symbol: 'circle',
+    symbolSize: 16,
+    itemStyle: {color: 'transparent', borderColor: themeColours().text, borderWidth: 2},
+    data: rows.map((row) => [x[row], y[row]])
+  }];
+}
+
 // Grids of equal size for charts side by side.
 function facetGrid(count, width) {
   const across = count === 1 ? 1 : Math.min(count, width < 700 ? 1 : width < 1100 ? 2 : 3);
@@ -199,13 +244,14 @@ async function drawPareto(panel) {
       series.push(...made.series);
       fronts.push(...made.front);
     }
+    series.push(...ringSeries(facet.rows, place, scene, rowsOf));
   }
   return {
     option: paretoOption(scene, grids, titles, series, rowsOf),
     height,
     click: (event) => view.toggle_pin(rowsOf[event.seriesIndex][event.dataIndex]),
-    summary: `${grouped(scene.rows.length)} points, ${grouped(fronts.length)} on a front: ${betterWord(scene.xName)}, ${
-                 betterWord(scene.yName)}.` +
+    summary: `${grouped(scene.rows.length)} points, ${grouped(fronts.length)} on a front of ${
+                 betterWord(scene.xName)} and ${betterWord(scene.yName)}.` +
         (facets.length === MOST_FACETS ? ` The first ${MOST_FACETS} charts.` : ''),
     ...await pointTable(fronts, [scene.xName, scene.yName]),
   };
@@ -226,9 +272,7 @@ function paretoOption(scene, grids, titles, series, rowsOf) {
     },
     xAxis: axesOf(scene.xName, scene.logX, scene.extent.x),
     yAxis: axesOf(scene.yName, scene.logY, scene.extent.y),
-    dataZoom: grids.length === 1 ?
-        [{type: 'inside', filterMode: 'none'}, {type: 'inside', orient: 'vertical', filterMode: 'none'}] :
-        [],
+    dataZoom: grids.length === 1 ? zoom.option() : [],
     tooltip: {
       ...baseOption().tooltip,
       trigger: 'item',
@@ -241,7 +285,7 @@ function paretoOption(scene, grids, titles, series, rowsOf) {
 }
 
 function betterWord(name) {
-  return `${columns.get(name).better} ${columns.get(name).label} is better`;
+  return `${columns.get(name).label} (${columns.get(name).better} is better)`;
 }
 
 function sharedExtent(rows, {x, y}) {
@@ -263,6 +307,7 @@ async function pointTable(rows, names) {
   const numbers = await Promise.all(names.map((name) => values(name)));
   return {
     names: ['index', ...axes.map((axis) => axis.label), ...names.map(metricTitle)],
+    keys: ['index', ...axes.map((axis) => axis.label), ...names],
     rows: () => rows.map(
         (row) =>
             [index[row], ...labels.map(({axis, codes}) => nameOf(axis, codes[row])), ...numbers.map((of) => of[row])]),
@@ -276,6 +321,7 @@ function addPareto() {
     controls: paretoControls,
     draw: drawPareto,
     height: 460,
+    on: {datazoom: zoom.moved},
     what:
         'Each mark is a point, of many on one place the first; lines join the points of a colour that no other of it beats in both figures. Click a mark to compare it below. The wheel zooms.'
   });

@@ -3,12 +3,7 @@
 
 let rooflineChoice = {rows: [], names: []};
 
-function rooflineControls() {
-  const wanted = view.get('roof', '');
-  return [selectBox(
-      'Point', rooflineChoice.rows.map((row, i) => [String(row), rooflineChoice.names[i]]), wanted,
-      (row) => view.set('roof', row))];
-}
+const rooflineControls = () => [pointBox('roof', rooflineChoice)];
 
 // The first kernel of a point: rows are sorted by point.
 function firstKernel(points, row) {
@@ -132,7 +127,7 @@ async function drawRoofline(panel) {
   rooflineChoice = {rows, names: await Promise.all(rows.map(rowName))};
   panel.remake();
   if (rows.length === 0) return withoutKernels();
-  const row = rows.includes(Number(view.get('roof', 'x'))) ? Number(view.get('roof')) : rows[0];
+  const row = shownPoint('roof', rows);
   const kernels = await kernelsOf(row);
   const drawn = kernels.filter((kernel) => kernel.flops > 0 && kernel.bytes > 0 && kernel.seconds > 0);
   const whole = kernels.reduce((sum, kernel) => sum + kernel.seconds, 0);
@@ -147,12 +142,6 @@ async function drawRoofline(panel) {
             [kernel.phase, kernel.op, kernel.family, kernel.bound, kernel.calls, kernel.seconds, kernel.flops,
              kernel.bytes]),
   };
-}
-
-function groupBy(list, nameOfItem) {
-  const groups = new Map();
-  for (const item of list) groups.set(nameOfItem(item), [...(groups.get(nameOfItem(item)) ?? []), item]);
-  return groups;
 }
 
 function addRoofline() {

@@ -4,7 +4,7 @@
 const sensitivityOf = () => metricSetting('effect', data.points.first?.y);
 
 function sensitivityControls() {
-  return [selectBox('Figure', metricOptions(), sensitivityOf(), (name) => view.set('effect', name))];
+  return [figureBox('Figure', sensitivityOf(), (name) => view.set('effect', name))];
 }
 
 async function drawSensitivity() {

@@ -10,14 +10,22 @@ const view = {
     return this.settings.get(name) ?? otherwise;
   },
   set(name, value) {
-    if (value === '' || value === null || value === undefined)
+    this.note(name, value);
+    this.changed(name);
+  },
+  // Changes the link alone: for what is on the screen already.
+  note(name, value) {
+    if (value === '')
       this.settings.delete(name);
     else
       this.settings.set(name, value);
-    this.changed(name);
+    this.keep();
+  },
+  keep() {
+    history.replaceState(history.state, '', `#${this.settings}`);
   },
   changed(name) {
-    history.replaceState(null, '', `#${this.settings}`);
+    this.keep();
     for (const listener of this.listeners) listener(name);
   },
   listen(listener) {
@@ -32,15 +40,15 @@ const view = {
 
   // Points the reader has chosen to look at side by side, as rows of the page.
   pins() {
-    return this.get('pins').split('.').filter(Boolean).map(Number).filter((row) => row >= 0 && row < rowCount);
+    return this.get('pins').split('.').map((key) => pointKeys.row(key)).filter((row) => row !== undefined);
   },
   toggle_pin(row) {
-    const pins = this.pins();
-    const at = pins.indexOf(row);
+    const pins = this.get('pins').split('.').filter(Boolean);
+    const at = pins.indexOf(pointKeys.of(row));
     if (at >= 0)
       pins.splice(at, 1);
     else
-      pins.push(row);
+      pins.push(pointKeys.of(row));
     if (pins.length > 12) pins.shift();
     this.set('pins', pins.join('.'));
     notice(at >= 0 ? 'Taken out of the comparison' : 'Added to the comparison below');
