@@ -167,10 +167,6 @@ class Package(unittest.TestCase):
             with self.assertRaisesRegex(llmsweep.LlmsweepError, "there is no column 'step_times_s'\n  hint: did you mean 'step_time_s'"):
                 ask(["index", "step_times_s"])
 
-    def test_mistakes_of_a_dict_name_no_file_that_nobody_wrote(self):
-        with self.assertRaisesRegex(llmsweep.LlmsweepError, "^spec:1:"):
-            llmsweep.run({"base": {**BASE, "task": "stp"}}, self.home / "wrong", progress=False)
-
     def test_numbers_of_numpy_are_numbers(self):
         scenarios = [{"device": "h100-sxm", "step.batch": batch} for batch in (4, 8)]
         arrays = [{"device": "h100-sxm", "step.batch": batch} for batch in numpy.array([4, 8])]

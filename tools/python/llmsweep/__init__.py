@@ -10,8 +10,9 @@ from llmsweep.environment import DesignEnvironment
 from llmsweep.evaluate import evaluate
 from llmsweep.program import LlmsweepError, program
 from llmsweep.questions import Comparison, Replay, breakdown, compare, pareto, plot, replay
-from llmsweep.runs import Run, Table, open_run, run
+from llmsweep.runs import Run, open_run, run
 from llmsweep.server import MistakenScenarios
+from llmsweep.table import Table
 
 __all__ = [
     "Comparison", "DesignEnvironment", "LlmsweepError", "MistakenScenarios", "Replay", "Run", "Table", "breakdown", "compare", "evaluate", "open_run", "pareto",

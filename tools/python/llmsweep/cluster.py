@@ -8,13 +8,15 @@ import os
 import pathlib
 import signal
 import subprocess
-import sys
 import tarfile
 import tempfile
 import time
 from typing import Any, Iterator, Sequence
 
-from llmsweep.program import FAILURE, MISTAKE, NO_POINT_WORKS, STOPPED, LlmsweepError, call, program
+from llmsweep.calls import call
+from llmsweep.program import FAILURE, MISTAKE, NO_POINT_WORKS, STOPPED, LlmsweepError, program
+from llmsweep.progress import Progress
+from llmsweep.spec import by_key
 
 # Finer than the workers: the last ones decide how far apart nodes end.
 SHARDS_PER_WORKER = 8
@@ -87,7 +89,10 @@ def work(spec: str, is_text: bool, folder: str | None, words: Sequence[object]) 
             file = pathlib.Path(scratch) / "sweep.yaml"
             file.write_text(spec)
         place = pathlib.Path(folder) if folder is not None else pathlib.Path(scratch) / "run"
-        run_shard([file, "-o", place, *words])
+        try:
+            run_shard([file, "-o", place, *words])
+        except LlmsweepError as error:
+            raise type(error)(by_key(str(error), file, spec) if is_text else str(error), error.exit_code) from None
         return None if folder is not None else packed(place)
 
 
@@ -104,27 +109,31 @@ def connected_ray() -> Any:
     return ray
 
 
-def results_of(ray: Any, tasks: dict[Any, int], progress: bool) -> Iterator[tuple[int, bytes | None]]:
-    """Shards in the order in which they end."""
+def results_of(ray: Any, tasks: dict[Any, int], progress: Progress) -> Iterator[tuple[int, bytes | None]]:
+    """Shards in the order in which they end. Whatever ends this early ends those that are left, and waits until they have."""
     total = len(tasks)
-    while tasks:
-        ended, _ = ray.wait(list(tasks), num_returns=1)
-        shard = tasks.pop(ended[0])
-        try:
-            yield shard, ray.get(ended[0])
-        except ray.exceptions.RayError as error:
-            for task in tasks:
-                ray.cancel(task)
-            cause = getattr(error, "cause", None)
-            if isinstance(cause, LlmsweepError):
-                raise cause from None
-            raise LlmsweepError(f"shard {shard}: {error}; what is done is kept, and the same call goes on", FAILURE) from error
-        if progress:
-            print(f"\rllmsweep: {total - len(tasks)} of {total} shards", end="" if tasks else "\n", file=sys.stderr, flush=True)
+    try:
+        while tasks:
+            ended, _ = ray.wait(list(tasks), num_returns=1)
+            shard = tasks.pop(ended[0])
+            try:
+                yield shard, ray.get(ended[0])
+            except ray.exceptions.RayError as error:
+                cause = getattr(error, "cause", None)
+                if isinstance(cause, LlmsweepError):
+                    raise cause from None
+                raise LlmsweepError(f"shard {shard}: {error}; what is done is kept, and the same call goes on", FAILURE) from error
+            progress.far(f"{100 * (total - len(tasks)) / total:.1f}%  {total - len(tasks)} of {total} shards")
+    finally:
+        progress.clear()
+        for task in tasks:
+            ray.cancel(task)
+        if tasks:
+            ray.wait(list(tasks), num_returns=len(tasks), timeout=LOCK_PATIENCE_S)
 
 
 def run_on_ray(
-    spec: str, is_text: bool, folder: pathlib.Path, words: Sequence[object], *, threads: int, shards: int | None, pull: bool, progress: bool
+    spec: str, is_text: bool, folder: pathlib.Path, words: Sequence[object], *, threads: int, shards: int | None, pull: bool, progress: bool | None
 ) -> None:
     """Runs all shards and checks that the run is whole. A call after one that failed does what is missing."""
     ray = connected_ray()
@@ -143,7 +152,7 @@ def run_on_ray(
     for k in wanted:
         options = [*words, "--threads", threads, "--shard", f"{k}/{shards}"]
         tasks[shard_task.remote(spec, is_text, None if pull else str(place), options)] = k
-    for _, data in results_of(ray, tasks, progress):
+    for _, data in results_of(ray, tasks, Progress(progress)):
         if data is not None:
             unpack(data, place)
     call("finish", place, good=(0,))

@@ -1,16 +1,13 @@
-"""Where the program is, and how it is called."""
+"""Where the program is, and what is made of its mistakes."""
 
 from __future__ import annotations
 
 import os
 import pathlib
 import shutil
-import subprocess
-import sys
-from typing import Any, Iterable
+from typing import Any
 
 FAILURE, MISTAKE, STOPPED = 1, 2, 3
-MOST_LINES_KEPT = 200  # of what a program said that failed
 NO_POINT_WORKS = 4  # done all the same: every row says why
 
 
@@ -43,31 +40,3 @@ def program() -> str:
     if found:
         return found
     raise LlmsweepError("there is no program 'llmsweep': build it (tools/run), or name it in LLMSWEEP_BINARY", MISTAKE)
-
-
-def _shown(command: list[str]) -> subprocess.CompletedProcess[str]:
-    """What the program says is shown and kept. In a terminal it draws on a line of its own, so only there it is left alone."""
-    if os.isatty(2):
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-        return subprocess.CompletedProcess(command, done.returncode, done.stdout, f"llmsweep {command[1]} failed; what it said stands above")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None and child.stderr is not None
-        # Results are a few lines, so they wait in the pipe until the program has ended.
-        said = []
-        for line in child.stderr:
-            sys.stderr.write(line)
-            said.append(line)
-        stdout = child.stdout.read()
-    return subprocess.CompletedProcess(command, child.returncode, stdout, "".join(said[-MOST_LINES_KEPT:]))
-
-
-def call(*words: object, good: Iterable[int] = (0,), show: bool = False) -> subprocess.CompletedProcess[str]:
-    """Runs the program; with `show` its progress goes to where this process's errors go: a terminal, or a notebook."""
-    command = [program(), *map(str, words)]
-    if show:
-        done = _shown(command)
-    else:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if done.returncode not in tuple(good):
-        raise LlmsweepError(done.stderr or done.stdout or f"llmsweep {words[0]} failed", done.returncode)
-    return done

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Sequence
 import pyarrow as pa
 import pyarrow.parquet
 
-from llmsweep.program import MISTAKE, LlmsweepError, call
+from llmsweep.calls import call
+from llmsweep.program import MISTAKE, LlmsweepError
 from llmsweep.runs import Run, open_run
 
 if TYPE_CHECKING:
