@@ -26,6 +26,7 @@ bool same_device(Device one, const Device& other) {
   one.power_spread = other.power_spread;
   one.energy_scale = other.energy_scale;
   one.power_assumed = other.power_assumed;
+  one.rent_assumed = other.rent_assumed;
   one.purchase = other.purchase;
   SystolicArray grid = other.array;
   grid.rows = one.array.rows;

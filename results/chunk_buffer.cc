@@ -11,15 +11,25 @@
 namespace results {
 namespace {
 
-// Rounded, because kernels of a row that is taken over from another run were written and read again: their sums may differ in the last
-// digit, and the row must not.
-double extrapolated_share(const std::vector<engine::KernelRow>& kernels) {
-  engine::Seconds all, outside;
+// Of the time of all kernels. Rounded, because kernels of a row that is taken over from another run were written and read again: their sums
+// may differ in the last digit, and the row must not.
+template <class Part>
+double share_of_time(const std::vector<engine::KernelRow>& kernels, const Part& part) {
+  engine::Seconds all, some;
   for (const engine::KernelRow& kernel : kernels) {
     all += kernel.work.exposed();
-    if (kernel.extrapolated) outside += kernel.work.exposed();
+    some += part(kernel);
   }
-  return all.value > 0 ? std::round(outside / all * 1e4) / 1e4 : NAN;
+  return all.value > 0 ? std::round(some / all * 1e4) / 1e4 : NAN;
+}
+
+engine::Seconds time_extrapolated(const engine::KernelRow& kernel) {
+  return kernel.extrapolated ? kernel.work.exposed() : engine::Seconds{0};
+}
+
+// What of a kernel is hidden is limited in vain.
+engine::Seconds time_limited(const engine::KernelRow& kernel) {
+  return std::min(kernel.work.limited, kernel.work.exposed());
 }
 
 // Of the main deployment; null where nothing is looked up.
@@ -125,7 +135,8 @@ void ChunkBuffer::add(const sweep::Point& point, const engine::Outcome& outcome)
        .bound = outcome.bound,
        .tier = outcome.tier,
        .extrapolated = outcome.extrapolated,
-       .extrapolated_share = extrapolated_share(outcome.kernels)});
+       .extrapolated_share = share_of_time(outcome.kernels, time_extrapolated),
+       .power_limited_share = share_of_time(outcome.kernels, time_limited)});
   if (layout_.keeps_details) {
     each_detail([&](Table table, const auto& entry) {
       details_[std::size_t(table) - 1].add(rows_, outcome.*entry.rows);

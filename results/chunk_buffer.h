@@ -78,6 +78,7 @@ class ChunkBuffer final : public sweep::ChunkRows {
     engine::Tier tier = engine::Tier::roofline;
     bool extrapolated = false;
     double extrapolated_share = 0;  // NaN: there are no kernels
+    double power_limited_share = 0;
   };
   const Verdict* verdicts() const { return verdicts_.data(); }
   const DetailRows& details(Table table) const { return details_[std::size_t(table) - 1]; }

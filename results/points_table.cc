@@ -190,6 +190,15 @@ class PointColumns {
     return text_pages(column, names_, names);
   }
 
+  ColumnPages share_pages(const Column& column, double ChunkBuffer::Verdict::*share) {
+    gather(numbers_, [share](const ChunkBuffer& chunk, std::size_t) {
+      return [share, from = chunk.verdicts()](std::size_t i) {
+        return std::bit_cast<std::uint64_t>(from[i].*share);
+      };
+    });
+    return number_pages(column, numbers_);
+  }
+
   ColumnPages result(const Column& column) {
     using Verdict = ChunkBuffer::Verdict;
     switch (ResultColumn(column.source)) {
@@ -224,12 +233,9 @@ class PointColumns {
         });
         return boolean_pages(column, flags_);
       case ResultColumn::extrapolated_share:
-        gather(numbers_, [](const ChunkBuffer& chunk, std::size_t) {
-          return [from = chunk.verdicts()](std::size_t i) {
-            return std::bit_cast<std::uint64_t>(from[i].extrapolated_share);
-          };
-        });
-        return number_pages(column, numbers_);
+        return share_pages(column, &ChunkBuffer::Verdict::extrapolated_share);
+      case ResultColumn::power_limited_share:
+        return share_pages(column, &ChunkBuffer::Verdict::power_limited_share);
     }
     return {};
   }

@@ -325,6 +325,12 @@ engine::Result<RunSummary> summarise(const fs::path& folder) {
   return summary;
 }
 
+std::string not_finished(const fs::path& folder, const RunSummary& known) {
+  if (known.complete()) return "";
+  return fmt::format("{} is not finished: {} of {} positions are done", folder.string(),
+                     known.done.count(), known.positions);
+}
+
 Mistake without_points(const fs::path& folder, const RunSummary& known) {
   if (known.complete()) {
     return mistake(folder,

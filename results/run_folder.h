@@ -69,6 +69,8 @@ struct RunSummary {
 };
 // A folder that is no run is a mistake; manifests that cannot be believed are a Failure.
 engine::Result<RunSummary> summarise(const std::filesystem::path& folder);
+// "DIR is not finished: 40 of 100 positions are done", or nothing.
+std::string not_finished(const std::filesystem::path& folder, const RunSummary& known);
 // Why a run that its manifests know has not one row to answer from.
 engine::Mistake without_points(const std::filesystem::path& folder, const RunSummary& known);
 

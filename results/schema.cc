@@ -130,7 +130,8 @@ void add_results(std::vector<Column>& columns) {
                                    source == ResultColumn::reason_class ||
                                    source == ResultColumn::bound || source == ResultColumn::tier ||
                                    source == ResultColumn::calibration ||
-                                   source == ResultColumn::extrapolated_share,
+                                   source == ResultColumn::extrapolated_share ||
+                                   source == ResultColumn::power_limited_share,
                        .source = int(source)});
   };
   add(ResultColumn::status, "status", ColumnType::text, "whether the point works");
@@ -161,6 +162,9 @@ void add_results(std::vector<Column>& columns) {
   add(ResultColumn::extrapolated_share, "extrapolated_share", ColumnType::float64,
       "share of the time that kernels outside what was measured take; null when the point does not "
       "work");
+  add(ResultColumn::power_limited_share, "power_limited_share", ColumnType::float64,
+      "share of the kernels' time that the devices' power limit adds, by lowering their clock; "
+      "null when the point does not work");
 }
 
 void add_metrics(std::vector<Column>& columns) {

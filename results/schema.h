@@ -77,7 +77,8 @@ enum class ResultColumn : std::uint8_t {
   tier,
   calibration,
   extrapolated,
-  extrapolated_share
+  extrapolated_share,
+  power_limited_share
 };
 
 std::vector<Column> point_columns(const SchemaInputs& inputs);

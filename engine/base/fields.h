@@ -52,8 +52,9 @@ using PhraseCheck = std::optional<PhraseMistake> (*)(std::string_view text);
 struct Range {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
-  // A word a spec may write in place of zero ("auto", "none"); null: there is none.
-  const char* zero_word = nullptr;
+  // A word a spec may write in place of one number ("auto", "none"), which may lie outside the ends; null: there is none.
+  const char* word = nullptr;
+  double word_value = 0;
   // A text that is a path, relative to the file that says it.
   bool file = false;
   // A text that is a list of numbers, each within the ends: "0.8 0.7".
@@ -95,7 +96,12 @@ constexpr Range positive{.low = std::numeric_limits<double>::denorm_min()};
 constexpr Range fraction{.low = 0, .high = 1};
 constexpr Range at_least(double low) { return {.low = low}; }
 // Zero or more, where zero is better said in a word.
-constexpr Range non_negative_or(const char* word) { return {.low = 0, .zero_word = word}; }
+constexpr Range non_negative_or(const char* word) { return {.low = 0, .word = word}; }
+// The same where zero is a number like others: the word stands for kWordOnly.
+constexpr double kWordOnly = -1;
+constexpr Range non_negative_beside(const char* word) {
+  return {.low = 0, .word = word, .word_value = kWordOnly};
+}
 // Where a file lies is not what it holds, and what something is called is not what it is.
 constexpr Range a_file{.file = true, .in_key = false};
 constexpr Range a_label{.in_key = false, .decides = TimesOf::nothing};

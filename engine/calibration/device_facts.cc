@@ -13,18 +13,17 @@
 namespace engine {
 namespace {
 
-// visit(name, member, decides) for each field of a device that decides times, with those of its links, peaks and grids. What a link
-// as a whole decides, its fields do not go beyond.
+// visit(name, member, decides) for each field of a device, with those of its links, peaks and grids. What a link as a whole decides, its
+// fields do not go beyond.
 template <class Self, class Visit>
-void each_fact(Self& self, const std::string& prefix, TimesOf most, const Visit& visit) {
+void each_field(Self& self, const std::string& prefix, TimesOf most, const Visit& visit) {
   std::remove_const_t<Self>::fields(
       self, [&](std::string_view name, auto& member, std::string_view, Range range) {
         using Member = std::remove_cvref_t<decltype(member)>;
         const TimesOf decides = std::max(most, range.decides);
-        if (decides == TimesOf::nothing) return;
         const std::string full = prefix + std::string(name);
         if constexpr (HasFields<Member>) {
-          each_fact(member, full + ".", decides, visit);
+          each_field(member, full + ".", decides, visit);
         } else {
           visit(full, member, decides);
         }
@@ -74,16 +73,18 @@ bool read(std::string_view text, Quantity& quantity) { return read(text, quantit
 
 std::string facts_text(const Device& device) {
   std::string text;
-  const auto add = [&text](const std::string& name, const auto& member, TimesOf) {
+  const auto add = [&text](const std::string& name, const auto& member, TimesOf decides) {
+    if (decides == TimesOf::nothing) return;
     text += fmt::format("{}: {}\n", name, text_of(member));
   };
-  each_fact(device, "measured_on.", TimesOf::kernels, add);
+  each_field(device, "measured_on.", TimesOf::kernels, add);
   return text;
 }
 
 bool set_fact(Device& device, std::string_view name, std::string_view value) {
   bool good = false;
-  each_fact(device, "", TimesOf::kernels, [&](const std::string& fact, auto& member, TimesOf) {
+  // Also those that decide no time today: older calibrations state them.
+  each_field(device, "", TimesOf::kernels, [&](const std::string& fact, auto& member, TimesOf) {
     if (fact == name) good = read(value, member);
   });
   return good;
@@ -97,16 +98,16 @@ class Compared {
   explicit Compared(TimesOf times) {
     const Device any;
     const auto* origin = reinterpret_cast<const char*>(&any);
-    each_fact(any, "", TimesOf::kernels,
-              [&](const std::string&, const auto& member, TimesOf decides) {
-                using Member = std::remove_cvref_t<decltype(member)>;
-                if (decides != times) return;
-                const auto at = std::size_t(reinterpret_cast<const char*>(&member) - origin);
-                fields_.push_back({at, [](const char* a, const char* b) {
-                                     return *reinterpret_cast<const Member*>(a) ==
-                                            *reinterpret_cast<const Member*>(b);
-                                   }});
-              });
+    each_field(any, "", TimesOf::kernels,
+               [&](const std::string&, const auto& member, TimesOf decides) {
+                 using Member = std::remove_cvref_t<decltype(member)>;
+                 if (decides != times) return;
+                 const auto at = std::size_t(reinterpret_cast<const char*>(&member) - origin);
+                 fields_.push_back({at, [](const char* a, const char* b) {
+                                      return *reinterpret_cast<const Member*>(a) ==
+                                             *reinterpret_cast<const Member*>(b);
+                                    }});
+               });
   }
 
   bool equal(const Device& a, const Device& b) const {

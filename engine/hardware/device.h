@@ -88,6 +88,7 @@ struct Device {
   RatedPowers rated_powers;
   double power_spread = 0;
   DollarsPerSecond rent;
+  bool rent_assumed = false;
   Dollars purchase;
 
   template <class Self, class Visit>
@@ -134,11 +135,20 @@ struct Device {
     visit("memory_capacity", self.memory_capacity, "memory a program can see",
           positive.faster().for_no_time());
     visit("memory_bandwidth", self.memory_bandwidth, "peak off-chip bandwidth", positive.faster());
-    visit("l2_capacity", self.l2_capacity, "last-level cache", non_negative.faster());
-    visit("l2_bandwidth", self.l2_bandwidth, "peak last-level cache read bandwidth",
-          non_negative.faster());
+    visit(
+        "l2_capacity", self.l2_capacity,
+        "last-level cache; what a kernel leaves in it the next one finds there. Tiles of fitted "
+        "matrix products go through it at the rate of the devices that were measured, whatever it "
+        "holds",
+        non_negative.faster());
+    visit(
+        "l2_bandwidth", self.l2_bandwidth,
+        "peak last-level cache read bandwidth; below memory_bandwidth it counts as that. Tiles of "
+        "fitted matrix products go through the cache at the rate of the devices that were "
+        "measured, which follows multiprocessors and clock and not this",
+        non_negative.faster());
     visit("shared_memory", self.shared_memory, "scratch memory of one multiprocessor",
-          non_negative.faster());
+          non_negative.neither().for_no_time());
     visit("launch_latency", self.launch_latency, "time of the smallest kernel",
           non_negative.slower());
     visit("scale_up", self.scale_up, "link to devices of the same node or domain",
@@ -157,8 +167,9 @@ struct Device {
     visit("idle_power", self.idle_power,
           "board power while a process holds the device and nothing runs",
           non_negative.neither().for_no_time());
-    visit("power_limit", self.power_limit, "board power limit",
-          non_negative.faster().for_no_time());
+    visit("power_limit", self.power_limit,
+          "board power limit; clocks fall until it is met (power_limited_share)",
+          non_negative_or("unlimited").faster().for_no_time());
     visit("busy_power", self.busy_power,
           "power that any running kernel draws, besides tensor_power and memory_power; this, "
           "idle_power and those two follow multiprocessors, peak and memory_bandwidth of a device "
@@ -191,6 +202,9 @@ struct Device {
           between(0, 0.5).slower().for_links());
     visit("rent", self.rent, "on-demand rent of one device; unknown: there are no prices",
           non_negative_or("unknown").neither().for_no_time());
+    visit("rent_assumed", self.rent_assumed,
+          "nobody lists this rent: it is an estimate, as the device's file says",
+          Range{.in_key = false}.for_no_time());
     visit("purchase", self.purchase, "street price of one device",
           non_negative.neither().for_no_time());
   }

@@ -33,7 +33,9 @@ std::vector<LeafUse> expert_uses() {
       {"parallel.expert_copies", "the model has experts", {above("model.moe.experts", 0)}},
       {"parallel.expert_copies",
        "parallel.redundant_experts is auto",
-       {zero("parallel.redundant_experts")}},
+       {follows(
+           {"parallel.redundant_experts"},
+           [](const Scenario&, const Deployment& on) { return !on.parallel.states_copies(); })}},
       {"parallel.expert_copies",
        "more than 8 devices share experts, and more than one replica does (parallel.ep above "
        "parallel.tp)",

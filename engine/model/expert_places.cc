@@ -154,8 +154,8 @@ std::optional<std::string> expert_problem(const ModelSpec& model, const Parallel
   }
   if (auto problem = group_problem(model.moe)) return problem;
   if (auto problem = sharing_problem(parallel)) return problem;
-  if (wanted == 0) return std::nullopt;
-  if (devices == 1) return "parallel.redundant_experts needs parallel.ep > 1";
+  if (!parallel.states_copies()) return std::nullopt;
+  if (wanted > 0 && devices == 1) return "parallel.redundant_experts needs parallel.ep > 1";
   const std::int64_t experts = model.moe.experts;
   if (wanted > experts * (devices - 1)) {
     return counted("parallel.redundant_experts", wanted) + " puts an expert twice on one device";
@@ -178,7 +178,7 @@ ExpertPlaces expert_places(const ModelSpec& model, const Parallelism& parallel) 
   if (!model.is_moe()) return {};
   const std::int64_t experts = model.moe.experts;
   const std::int64_t devices = parallel.ep;
-  if (parallel.redundant_experts > 0) {
+  if (parallel.states_copies()) {
     return places_with(parallel.redundant_experts, experts, devices);
   }
   const bool by_load = parallel.expert_copies == ExpertCopies::by_load && shared_by_hosts(parallel);

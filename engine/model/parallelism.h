@@ -24,7 +24,7 @@ struct Parallelism {
   std::int64_t dp = 1;
   std::int64_t ep = 1;
   std::int64_t cp = 1;
-  std::int64_t redundant_experts = 0;  // 0: as expert_copies says
+  std::int64_t redundant_experts = std::int64_t(kWordOnly);  // as expert_copies says
   ExpertCopies expert_copies = ExpertCopies::by_load;
 
   template <class Self, class Visit>
@@ -37,9 +37,9 @@ struct Parallelism {
     visit("cp", self.cp, "context parallel: devices that share a sequence", between(1, 1 << 10));
     visit("redundant_experts", self.redundant_experts,
           "second copies of the most popular experts, spread over the ep devices; experts and "
-          "copies together must be a multiple of ep; auto: as expert_copies says (second_copies "
-          "has how many there are)",
-          non_negative_or("auto"));
+          "copies together must be a multiple of ep; 0: none; auto: as expert_copies says "
+          "(second_copies has how many there are)",
+          non_negative_beside("auto"));
     visit("expert_copies", self.expert_copies,
           "how many second copies there are where redundant_experts is auto; by_load: as engines' "
           "recipes place them: none on up to 8 devices, beyond that at least an eighth of the "
@@ -48,6 +48,8 @@ struct Parallelism {
           "ep divide the experts, as where no balancer runs",
           any_value);
   }
+
+  bool states_copies() const { return redundant_experts >= 0; }
 
   // The ranges above keep this far from overflow.
   std::int64_t devices() const { return tp * pp * dp * cp; }

@@ -78,6 +78,7 @@ void slow_down(double times, Work& work) {
   work.low *= times;
   work.high *= times;
   work.clocked *= times;
+  work.limited *= times;
   for (Seconds& part : work.saved.by_part) part *= times;
 }
 

@@ -27,6 +27,7 @@ void slow_work_down(double times, const Device& device, Work& work) {
   work.by_busy *= (1 + longer / work.time) / (times * times);
   work.by_memory *= 1 / (times * times);
   work.time += longer;
+  work.limited += longer;
   work.clocked *= times;
   work.energy = rest_while_busy(device) * work.exposed() + work.by_busy + products * (1 / times) +
                 work.by_memory;

@@ -107,8 +107,10 @@ KernelRow op_row(const PlannedOp& planned, const StepContext& context) {
   if (context.power_limit == PowerLimit::passes) {
     row = row_of_pass(time, again, planned, device);
   } else {
+    const Seconds burst = time.time;
     const Joules energy = sustain(time, again, planned.op, device).energy;
     row = kernel_row(time, energy, device, planned.calls);
+    row.work.limited = (time.time - burst) * planned.calls;
   }
   if (planned.hides_floor) hide_floor(time.least, device, row);
   return row;

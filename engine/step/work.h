@@ -26,6 +26,7 @@ struct Work {
   Seconds hidden;  // of `time`: it runs beside something that takes as long
   Seconds low;     // nine times in ten, what is not hidden takes between these
   Seconds high;
+  Seconds limited;  // of `time`: what the board's power limit adds
   Flops flops;
   Bytes bytes;
   Bytes from_memory;  // of `bytes` on a device, what its cache does not hold
@@ -55,6 +56,9 @@ struct Work {
     visit("energy_j", self.energy, Written::if_known,
           "energy one device draws during all calls, by the powers that its file states; null: it "
           "states none");
+    visit("limited_s", self.limited, Written::plainly,
+          "time of all calls on one device that its power limit adds: without it they would be so "
+          "much shorter");
     visit("hidden_s", self.hidden, Written::plainly,
           "time of all calls on one device that passes while something else takes as long; it is "
           "not part of seconds");

@@ -182,11 +182,11 @@ Problem group_problem(const Parallelism& parallel, const TrainSettings& train) {
 
 Problem trained_experts_problem(const ModelSpec& model, const Parallelism& parallel) {
   if (!model.is_moe() || parallel.ep == 1) return std::nullopt;
-  if (model.moe.experts % parallel.ep == 0 && parallel.redundant_experts == 0) return std::nullopt;
+  if (model.moe.experts % parallel.ep == 0 && parallel.redundant_experts <= 0) return std::nullopt;
   return refused(fmt::format(
       "parallel.ep {} with {} redundant experts: copies of one of the {} experts would be trained "
       "apart; ep must divide the experts, without redundant ones",
-      parallel.ep, parallel.redundant_experts, model.moe.experts));
+      parallel.ep, std::max<std::int64_t>(0, parallel.redundant_experts), model.moe.experts));
 }
 
 Problem adapter_problem(const ModelSpec& model, const TrainSettings& train) {

@@ -176,8 +176,8 @@ struct Load {
           "calls that every turn but the first makes at once; they share the history, and the next "
           "turn follows when all are answered",
           between(1, 1024));
-    visit("shared_prefix", self.shared_prefix, "leading prompt tokens that requests have in common",
-          non_negative);
+    visit("shared_prefix", self.shared_prefix,
+          "leading tokens of load.lengths.prompt that requests have in common", non_negative);
     visit("prefix_groups", self.prefix_groups, "different shared prefixes, equally likely",
           at_least(1));
     visit(
@@ -196,7 +196,7 @@ struct Load {
           between(1, 1 << 16));
     visit("adapters", self.adapters,
           "low-rank adapters (serving.lora) that requests ask for, one each",
-          Range{.low = 0, .high = 1 << 20, .zero_word = "none"});
+          Range{.low = 0, .high = 1 << 20, .word = "none"});
     visit("adapter_skew", self.adapter_skew,
           "the n-th adapter is asked for in proportion to 1/n to this power; 0: all alike",
           non_negative);

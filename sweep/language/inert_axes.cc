@@ -10,6 +10,7 @@
 
 #include "engine/leaves/leaf_use.h"
 #include "engine/leaves/leaves.h"
+#include "sweep/language/counting.h"
 #include "sweep/language/possibilities.h"
 
 namespace sweep {
@@ -28,24 +29,6 @@ std::vector<int> leaves_of(const Axis& axis) {
   return leaves;
 }
 
-// What of a sweep's leaves counts in some point, and which values of them.
-struct Counting {
-  explicit Counting(const Possibilities& possibilities)
-      : can_be(possibilities.can_be()), read(possibilities.read_by_formulas()) {}
-
-  // Null: it counts, or a formula reads it that other leaves follow from.
-  const LeafUse* why_inert(int leaf) const {
-    return read.contains(leaf) ? nullptr : engine::why_inert(leaf, can_be);
-  }
-  const engine::ValueUse* why_another(int leaf, const engine::LeafValue& value) const {
-    if (read.contains(leaf)) return nullptr;
-    return engine::why_another(leaf, engine::condition_value(value), can_be);
-  }
-
-  engine::CanBe can_be;
-  std::set<int> read;
-};
-
 // Why no leaf of an axis counts; null: one does. A whole device or model has many leaves, and some never count: the reason is that
 // of most.
 const LeafUse* why_all_inert(const std::vector<int>& leaves, const Counting& counting) {
@@ -58,6 +41,19 @@ const LeafUse* why_all_inert(const std::vector<int>& leaves, const Counting& cou
     if (commonest == nullptr || count > leaves_by_reason[commonest->where]) commonest = reason;
   }
   return commonest;
+}
+
+// Why nothing counts of a spec that is named as a part of another, such as a link of a device; null: some of it does, or it is no spec.
+const LeafUse* why_idle_section(const std::string& path, const Counting& counting) {
+  const int number = table().find_section(path);
+  if (number < 0) return nullptr;
+  const engine::Section& section = table().sections[std::size_t(number)];
+  if (engine::of_role(engine::leaf_at(int(section.first_leaf)))) return nullptr;
+  std::vector<int> leaves;
+  for (std::size_t leaf = section.first_leaf; leaf < section.last_leaf; ++leaf) {
+    if (engine::leaf_at(int(leaf)).range.in_key) leaves.push_back(int(leaf));
+  }
+  return why_all_inert(leaves, counting);
 }
 
 // What is wrong with a value that is another one in every point; nothing, where it is itself in some.
@@ -146,8 +142,6 @@ Narrower narrower_axes(const SpaceParts& parts, const Axis& axis,
   return narrower;
 }
 
-using LeafValues = std::vector<std::pair<int, engine::LeafValue>>;
-
 // What a value of an axis sets, but for `shadowed` leaves.
 LeafValues values_beside(const Axis& axis, const Setting& setting,
                          const std::vector<int>& shadowed) {
@@ -222,23 +216,13 @@ void check_lost_fields(const SpaceParts& parts, const std::vector<StatedField>& 
 
 namespace {
 
-bool written_out(const std::vector<StatedField>& base) {
-  return std::ranges::find(base, "device.name", &StatedField::path) != base.end();
-}
-
-std::string located(const engine::Location& where, const std::string& said) {
-  return fmt::format("{}:{}:{}: {}", where.file, where.line, where.column, said);
-}
-
 // A role of the base that no point has, and why.
 struct IdleRole {
   std::string name;
   engine::Location where;
   const LeafUse* reason;
 
-  std::string said() const {
-    return fmt::format("'{}' changes nothing here: it counts only where {}", name, reason->where);
-  }
+  std::string said() const { return said_idle(name, *reason); }
   // Others wait for what an axis, or a user's next edit, may bring: images, drafts.
   bool of_another_task() const { return reason->where.starts_with("task is "); }
 };
@@ -262,7 +246,6 @@ std::vector<std::string> notes_on_idle_fields(const SpaceParts& parts,
                                               const std::vector<StatedField>& base,
                                               const std::map<int, engine::Location>& roles) {
   std::vector<std::string> notes;
-  if (written_out(base)) return notes;
   const auto note = [&notes](const engine::Location& where, const std::string& said) {
     notes.push_back(located(where, said));
   };
@@ -272,17 +255,19 @@ std::vector<std::string> notes_on_idle_fields(const SpaceParts& parts,
   const engine::Scenario defaults;
   for (const StatedField& field : base) {
     const int number = table().find_leaf(field.path);
-    if (number < 0) continue;
+    if (number < 0) {
+      const LeafUse* reason = why_idle_section(field.path, counting);
+      if (reason != nullptr) note(field.where, said_idle(field.path, *reason));
+      continue;
+    }
     const engine::Leaf& leaf = engine::leaf_at(number);
     if (engine::of_role(leaf)) continue;
     const engine::LeafValue value = engine::get_leaf(parts.base, leaf);
     // What is stated as it is by default changes nothing, wherever it counts; but it may be another value.
     const bool as_by_default = value == engine::get_leaf(defaults, leaf);
     const LeafUse* reason = as_by_default ? nullptr : counting.why_inert(number);
-    const std::string said = reason != nullptr
-                                 ? fmt::format("'{}' changes nothing here: it counts only where {}",
-                                               field.path, reason->where)
-                                 : another_value(number, value, counting);
+    const std::string said =
+        reason != nullptr ? said_idle(field.path, *reason) : another_value(number, value, counting);
     if (!said.empty()) note(field.where, said);
   }
   return notes;
@@ -322,8 +307,7 @@ class IdleOverrides {
     if (as_by_default || axis.role != kNone) return;
     std::string said;
     if (const LeafUse* reason = why_all_inert(leaves_of(axis), counting)) {
-      said = fmt::format("'{}' changes nothing here: it counts only where {}", axis.path,
-                         reason->where);
+      said = said_idle(axis.path, *reason);
     } else {
       for (const Edit& edit : axis.edits) {
         if (said.empty()) said = another_value(edit.leaf, edit.value, counting);
@@ -341,9 +325,7 @@ class IdleOverrides {
 }  // namespace
 
 std::vector<std::string> notes_on_idle_overrides(const SpaceParts& parts,
-                                                 const std::vector<StatedField>& base,
                                                  const std::vector<engine::Location>& places) {
-  if (written_out(base)) return {};
   return IdleOverrides(parts, places).notes();
 }
 
@@ -363,10 +345,7 @@ void check_inert_axes(const SpaceParts& parts, const std::vector<engine::Locatio
     }
     std::string hint = counterpart_hint(axis.path, tasks);
     if (hint.empty()) hint = "remove the axis, or change what it depends on";
-    reading.mistake(places[i],
-                    "'" + axis.path + "' changes nothing here: it counts only where " +
-                        std::string(reason->where),
-                    hint);
+    reading.mistake(places[i], said_idle(axis.path, *reason), hint);
   }
 }
 

@@ -45,7 +45,6 @@ std::vector<std::string> notes_on_idle_fields(const SpaceParts& parts,
 
 // The same for each override of the base of a sub-sweep (a branch of a `concat`) that counts in no point of that sub-sweep.
 std::vector<std::string> notes_on_idle_overrides(const SpaceParts& parts,
-                                                 const std::vector<StatedField>& base,
                                                  const std::vector<engine::Location>& places);
 
 // Notes a mistake for each role of the base that no task of the sweep has.

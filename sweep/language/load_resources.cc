@@ -96,7 +96,7 @@ std::vector<Edit> leaf_edits(int leaf, engine::LeafValue value, const engine::Lo
                              Reading& reading) {
   check_calibration_name(engine::leaf_table().leaves[std::size_t(leaf)], value, where, reading);
   std::vector<Edit> edits;
-  if (const int rated = rated_power_of(leaf); rated >= 0) edits.push_back({rated, 0.0});
+  for (const Edit& edit : taken_back_by(leaf)) edits.push_back(edit);
   if (leaf == trace_leaf() && !std::get<std::string>(value).empty()) {
     edits.push_back(
         {checksum_leaf(), trace_checksum(std::get<std::string>(value), where, reading)});

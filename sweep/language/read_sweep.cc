@@ -7,6 +7,7 @@
 #include "sweep/language/followed_layouts.h"
 #include "sweep/language/inert_axes.h"
 #include "sweep/language/load_resources.h"
+#include "sweep/language/notes_on_specs.h"
 #include "sweep/language/read_value.h"
 #include "sweep/language/space_reader.h"
 #include "sweep/language/sweep_reader.h"
@@ -72,17 +73,19 @@ engine::Result<SweepSpec> SweepReader::run(engine::Result<Node> root) {
   if (reading_.mistakes.empty()) check_positions(expectations, parts_.root.size, reading_);
   if (reading_.mistakes.empty() && inert_ == InertAxes::refused) {
     reader.check_inert();
-    if (!written_out_on_axes()) check_lost_fields(parts_, base_fields_, reading_);
+    if (!written_out()) check_lost_fields(parts_, base_fields_, reading_);
     check_inert_roles(parts_, roles_in_base_, reading_);
   }
   if (!reading_.mistakes.empty()) return mistakes();
 
   std::vector<std::string> notes;
   if (inert_ == InertAxes::refused) {
-    if (!written_out_on_axes()) {
+    if (!written_out()) {
       notes = notes_on_idle_fields(parts_, base_fields_, roles_in_base_);
-      for (std::string& note : notes_on_idle_overrides(parts_, base_fields_, reader.places())) {
-        notes.push_back(std::move(note));
+      for (const auto& more : {notes_on_idle_overrides(parts_, reader.places()),
+                               notes_on_equal_specs(parts_, reader.places()),
+                               notes_on_named_specs(parts_, reader.places())}) {
+        notes.insert(notes.end(), more.begin(), more.end());
       }
     }
     for (std::string& note : notes_on_followed_layouts(parts_, base_fields_, reader.places())) {

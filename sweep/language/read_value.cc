@@ -197,7 +197,8 @@ std::string range_text(const Leaf& leaf) {
 
 bool check_range(const Leaf& leaf, double value, const Node& node, std::string_view said,
                  Reading& reading) {
-  if (value >= leaf.range.low && value <= leaf.range.high) return true;
+  const bool is_word = leaf.range.word != nullptr && value == leaf.range.word_value;
+  if (is_word || (value >= leaf.range.low && value <= leaf.range.high)) return true;
   const std::string said_range = value > leaf.range.high ? upper_end_text(leaf) : range_text(leaf);
   reading.mistake(node.where, std::string(said) + ": '" + node.text + "' is out of range",
                   "it must be " + said_range);
@@ -219,10 +220,10 @@ std::optional<LeafValue> read_value(const Leaf& leaf, const Node& node, std::str
                                        : name + " is a single value, without parts");
     return std::nullopt;
   }
-  // "auto", "none": words that some numbers have for zero.
-  if (leaf.range.zero_word != nullptr && node.text == leaf.range.zero_word) {
-    if (leaf.kind == LeafKind::integer) return std::int64_t{0};
-    return 0.0;
+  // "auto", "none": words that some numbers have for one value.
+  if (leaf.range.word != nullptr && node.text == leaf.range.word) {
+    if (leaf.kind == LeafKind::integer) return std::int64_t(leaf.range.word_value);
+    return leaf.range.word_value;
   }
   switch (leaf.kind) {
     case LeafKind::quantity: {

@@ -168,10 +168,19 @@ void SweepReader::note_overrides(const Node& base) {
   for (const NodeEntry& section : base.entries) {
     if (section.value.find("from") == nullptr && section.value.find("hf_config") == nullptr)
       continue;
-    for (const NodeEntry& field : section.value.entries) {
-      const std::string& key = field.key.text;
-      if (key == "from" || key == "hf_config" || key == "name") continue;
-      base_fields_.push_back({meant_by(section.key.text) + "." + key, field.key.where});
+    note_fields(section.value, meant_by(section.key.text));
+  }
+}
+
+void SweepReader::note_fields(const Node& section, const std::string& path) {
+  for (const NodeEntry& field : section.entries) {
+    const std::string& key = field.key.text;
+    if (key == "from" || key == "hf_config" || key == "name") continue;
+    const std::string inside = path + "." + key;
+    if (field.value.is_map()) {
+      note_fields(field.value, inside);
+    } else {
+      base_fields_.push_back({inside, field.key.where});
     }
   }
 }
@@ -252,12 +261,17 @@ void SweepReader::check_whole() {
   }
 }
 
-// In run.yaml of a sweep over devices their names stand on the axis, and none in the base; nothing is looked up.
-bool SweepReader::written_out_on_axes() const {
-  const int name = engine::leaf_table().find_leaf("device.name");
-  return reading_.specs.empty() && std::ranges::any_of(parts_.axes, [name](const Axis& axis) {
-           return std::ranges::find(axis.edits, name, &Edit::leaf) != axis.edits.end();
-         });
+// Of a sweep over devices their names stand on the axis, and none in the base. Who describes a device of his own may name it, but not his
+// model as well, or looks that up.
+bool SweepReader::written_out() const {
+  const auto names = [this](std::string_view path) {
+    const int name = engine::leaf_table().find_leaf(path);
+    return std::ranges::find(base_fields_, path, &StatedField::path) != base_fields_.end() ||
+           std::ranges::any_of(parts_.axes, [name](const Axis& axis) {
+             return std::ranges::find(axis.edits, name, &Edit::leaf) != axis.edits.end();
+           });
+  };
+  return reading_.specs.empty() && names("device.name") && names("model.name");
 }
 
 // `model: {name: llama-3.1-8b}` gives a label to whatever the model is, which is hardly what is meant.
@@ -279,12 +293,9 @@ void SweepReader::check_labels(const std::vector<Location>& places) {
     const bool text = leaf >= 0 && engine::leaf_at(leaf).kind == engine::LeafKind::text;
     return text ? engine::leaf_text(parts_.base, engine::leaf_at(leaf)) : "";
   };
-  // A sweep that is written out states every field, and names nothing.
-  const bool written_out =
-      written_out_on_axes() ||
-      std::ranges::find(base_fields_, "device.name", &StatedField::path) != base_fields_.end();
+  const bool all_said = written_out();
   for (const StatedField& field : base_fields_) {
-    const std::string label = written_out ? "" : text_at(field.path);
+    const std::string label = all_said ? "" : text_at(field.path);
     if (!label.empty()) refuse(field.path, label, field.where, label);
   }
   for (std::size_t i = 0; i < parts_.axes.size(); ++i) {

@@ -59,11 +59,13 @@ class SweepReader {
   // What is said of a role waits until its point is known; that anything is said makes the role be there.
   void take_into_base(const Edit& edit);
   void note_overrides(const Node& base);
+  void note_fields(const Node& section, const std::string& path);
   // Whether the sweep says something about a path, in the base, on an axis or by derivation.
   bool states(std::string_view path) const;
   void check_compared();
   void check_whole();
-  bool written_out_on_axes() const;
+  // Whether it is the run.yaml of a sweep: every name is looked up, so that it states all and names nothing.
+  bool written_out() const;
   void check_labels(const std::vector<engine::Location>& places);
   void check_names(const std::string& name);
   InertAxes inert_;

@@ -29,9 +29,8 @@ struct Choice {
 enum class Lead : std::uint8_t { by_position, yes, no };
 
 // A power that is drawn or computed is stated, too.
-void state_power(int leaf, engine::Scenario& scenario) {
-  const int rated = rated_power_of(leaf);
-  if (rated >= 0) engine::set_leaf(scenario, engine::leaf_at(rated), 0.0);
+void take_back(int leaf, engine::Scenario& scenario) {
+  for (const Edit& edit : taken_back_by(leaf)) sweep::apply(edit, scenario);
 }
 
 bool is_conditional(const Choice& choice) {
@@ -175,7 +174,7 @@ void PointBuilder::Scratch::apply(const Choice& choice, engine::Scenario& scenar
     const Interval& interval = choice.axis->interval;
     const engine::Leaf& leaf = engine::leaf_table().leaves[std::size_t(interval.leaf)];
     engine::set_leaf(scenario, leaf, sampled_value(interval, leaf.kind, choice.sample));
-    state_power(interval.leaf, scenario);
+    take_back(interval.leaf, scenario);
     return;
   }
   for (std::uint32_t i = choice.setting->first_write; i < choice.setting->last_write; ++i) {
@@ -299,13 +298,11 @@ bool PointBuilder::Scratch::derive_all(engine::Scenario& scenario) {
     }
     const Edit edit{derivation.leaf, *std::move(value)};
     sweep::apply(edit, scenario);
-    state_power(edit.leaf, scenario);
+    take_back(edit.leaf, scenario);
     if (parts.roles.empty()) continue;
     if (leaf.presence >= 0) {
       derived_of_roles.push_back(edit);
-      if (const int rated = rated_power_of(edit.leaf); rated >= 0) {
-        derived_of_roles.push_back({rated, 0.0});
-      }
+      for (const Edit& other : taken_back_by(edit.leaf)) derived_of_roles.push_back(other);
     } else {
       resolve_roles(scenario);
     }

@@ -26,22 +26,28 @@ std::vector<std::string> device_prefixes() {
 
 int find(const std::string& path) { return engine::leaf_table().find_leaf(path); }
 
-std::vector<int> rated_by_leaf() {
-  std::vector<int> rated(engine::leaf_table().leaves.size(), -1);
+std::vector<std::vector<Edit>> taken_back_by_leaf() {
+  std::vector<std::vector<Edit>> taken_back(engine::leaf_table().leaves.size());
   for (const std::string& device : device_prefixes()) {
+    const auto by = [&](const std::string& name) -> std::vector<Edit>& {
+      return taken_back[std::size_t(find(device + name))];
+    };
     for (const std::string_view power : kPowers) {
-      const int leaf = find(device + std::string(power) + "_power");
-      rated[std::size_t(leaf)] = find(device + "rated_powers." + std::string(power));
+      std::vector<Edit>& edits = by(std::string(power) + "_power");
+      edits.push_back({find(device + "rated_powers." + std::string(power)), 0.0});
+      // What boards draw at rest is listed.
+      if (power != "idle") edits.push_back({find(device + "power_assumed"), false});
     }
+    by("rent").push_back({find(device + "rent_assumed"), false});
   }
-  return rated;
+  return taken_back;
 }
 
 }  // namespace
 
-int rated_power_of(int leaf) {
-  static const std::vector<int> rated = rated_by_leaf();
-  return rated[std::size_t(leaf)];
+std::span<const Edit> taken_back_by(int leaf) {
+  static const std::vector<std::vector<Edit>> taken_back = taken_back_by_leaf();
+  return taken_back[std::size_t(leaf)];
 }
 
 void follow_rated_powers(engine::Scenario& scenario) {

@@ -174,4 +174,37 @@ TEST(ChipEnergy, BoardsOfOneProcessorDifferByTheirLimits) {
   EXPECT_GT(time_on("{from: mi300x, power_limit: 500 W}") / time_on("mi300x"), 1.1);
 }
 
+// What somebody states is no guess any more, in any way of stating it; what he does not state still is.
+TEST(ChipEnergy, WhatIsStatedIsNoLongerAssumed) {
+  const auto device = [](const std::string& stated, const std::string& rest = "") {
+    const auto spec = sweep::read_sweep_text(
+        "base: {task: step, host: none, model: llama-3.1-8b, device: {from: gaudi-3" + stated +
+            "}}\n" + rest,
+        paths::specs("chips.yaml"), sweep::Library({paths::specs("")}));
+    EXPECT_TRUE(spec);
+    sweep::PointBuilder builder(spec->space);
+    sweep::Point point;
+    builder.build(0, point);
+    return point.scenario.device;
+  };
+  EXPECT_TRUE(device("").rent_assumed && device("").power_assumed);
+  EXPECT_FALSE(device(", rent: 2 USD/h").rent_assumed);
+  EXPECT_TRUE(device(", rent: 2 USD/h").power_assumed);
+  EXPECT_FALSE(device(", memory_power: 200 W").power_assumed);
+  EXPECT_TRUE(device(", memory_power: 200 W").rent_assumed);
+  EXPECT_TRUE(device(", idle_power: 200 W").power_assumed);  // that of boards is listed
+  EXPECT_FALSE(device("", "axes: [device.rent: [1 USD/h, 2 USD/h]]\n").rent_assumed);
+  EXPECT_FALSE(device("", "derive: {device.tensor_power: device.power_limit / 2}\n").power_assumed);
+}
+
+// Without what the limit adds, kernels take what they take without a limit.
+TEST(ChipEnergy, RowsSayWhatThePowerLimitAdds) {
+  const auto limited = asked("").front(), free = asked(", power_limit: unlimited").front();
+  double added = 0;
+  for (const engine::KernelRow& row : limited.outcome.kernels) added += row.work.limited.value;
+  EXPECT_GT(added, 0.02 * limited.seconds());
+  EXPECT_NEAR(limited.seconds() - added, free.seconds(), 1e-9 * free.seconds());
+  for (const engine::KernelRow& row : free.outcome.kernels) EXPECT_EQ(row.work.limited.value, 0);
+}
+
 }  // namespace

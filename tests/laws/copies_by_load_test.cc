@@ -121,11 +121,14 @@ TEST(CopiesByLoad, ARowSaysHowManyThereAre) {
     scenario.parallel.redundant_experts = stated;
     return outcome_of(scenario).metrics;
   };
-  EXPECT_EQ(row(64, ExpertCopies::by_load, 0).second_copies, 64);
-  EXPECT_EQ(row(64, ExpertCopies::fewest, 0).second_copies, 0);
+  constexpr std::int64_t automatic = Parallelism{}.redundant_experts;
+  EXPECT_EQ(row(64, ExpertCopies::by_load, automatic).second_copies, 64);
+  EXPECT_EQ(row(64, ExpertCopies::fewest, automatic).second_copies, 0);
+  EXPECT_EQ(row(64, ExpertCopies::by_load, 0).second_copies, 0);  // who states none has none
   EXPECT_EQ(row(64, ExpertCopies::by_load, 128).second_copies, 128);
-  EXPECT_GT(row(64, ExpertCopies::fewest, 0).expert_imbalance, 2);
-  EXPECT_LT(row(64, ExpertCopies::by_load, 0).expert_imbalance, 4.0 / 3);
+  EXPECT_GT(row(64, ExpertCopies::fewest, automatic).expert_imbalance, 2);
+  EXPECT_GT(row(64, ExpertCopies::by_load, 0).expert_imbalance, 2);
+  EXPECT_LT(row(64, ExpertCopies::by_load, automatic).expert_imbalance, 4.0 / 3);
   Scenario dense = wide(8, StepPhase::decode);
   dense.parallel = {.tp = 8};
   EXPECT_TRUE(std::isnan(outcome_of(dense).metrics.second_copies));

@@ -250,7 +250,8 @@ std::vector<LeafValue> other_values(const Leaf& leaf, const LeafValue& now) {
 bool is_knob(const Leaf& leaf) {
   if (leaf.path.starts_with("neighbour.") && leaf.path != "neighbour.present") return false;
   // Read by the sweep, which gives points the powers that follow (sweep/space/powers).
-  for (const std::string_view part : {".rated_powers.", ".energy_scale", ".power_assumed"}) {
+  for (const std::string_view part :
+       {".rated_powers.", ".energy_scale", ".power_assumed", ".rent_assumed"}) {
     if (leaf.path.find(part) != std::string::npos) return false;
   }
   return leaf.kind != LeafKind::text || other_texts().contains(leaf.path);

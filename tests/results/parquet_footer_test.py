@@ -31,7 +31,7 @@ axes:
 """
 
 # Figures that every point spreads over many orders of magnitude: a range would skip nothing.
-WITHOUT_RANGE = {"calls", "seconds", "low_ratio", "high_ratio", "flops", "bytes", "energy_j", "hidden_s"}
+WITHOUT_RANGE = {"calls", "seconds", "low_ratio", "high_ratio", "flops", "bytes", "energy_j", "limited_s", "hidden_s"}
 
 
 class Footer(unittest.TestCase):

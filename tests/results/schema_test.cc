@@ -205,7 +205,7 @@ TEST(Schema, RequestsAndMomentsFollowTheFieldLists) {
 TEST(Schema, KernelsAreALongTable) {
   EXPECT_EQ(listed(detail_columns(table_named("kernels"))),
             "index key phase op family algorithm calls seconds low_ratio high_ratio flops bytes "
-            "energy_j hidden_s bound tier extrapolated role ");
+            "energy_j limited_s hidden_s bound tier extrapolated role ");
   const auto columns = detail_columns(table_named("kernels"));
   EXPECT_EQ(find(columns, "seconds")->unit, "s");
   EXPECT_EQ(find(columns, "low_ratio")->unit, "");

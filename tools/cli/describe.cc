@@ -47,7 +47,7 @@ std::string value_kind_text(const engine::Leaf& leaf) {
 
 std::string kind_text(const engine::Leaf& leaf) {
   const std::string kind = value_kind_text(leaf);
-  return leaf.range.zero_word == nullptr ? kind : kind + " | " + leaf.range.zero_word;
+  return leaf.range.word == nullptr ? kind : kind + " | " + leaf.range.word;
 }
 
 // What raising a field does, where it says so.
@@ -90,11 +90,11 @@ bool repeats_main(const engine::Leaf& leaf, const std::string& filter) {
          matches(engine::leaf_table().leaves[std::size_t(leaf.of_main)].path, filter);
 }
 
-// The word that a spec may write for zero says more than the zero.
+// The word that a spec may write for a number says more than the number.
 std::string default_text(const engine::Leaf& leaf, const engine::LeafValue& value) {
-  const std::string text = sweep::value_text(leaf, value);
-  const bool zero = text == "0" || text.starts_with("0 ");
-  return zero && leaf.range.zero_word != nullptr ? leaf.range.zero_word : text;
+  const bool has_word =
+      leaf.range.word != nullptr && engine::condition_value(value) == leaf.range.word_value;
+  return has_word ? leaf.range.word : sweep::value_text(leaf, value);
 }
 
 // What is said of a field or column.

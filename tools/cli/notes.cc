@@ -1,5 +1,6 @@
 // llmsweep notes: what somebody must know who ranks the rows of a run, as `run` said at its end.
 #include "results/failure.h"
+#include "results/run_folder.h"
 #include "tools/cli/cli.h"
 #include "tools/query/row_notes.h"
 #include "tools/terminal/terminal.h"
@@ -14,6 +15,9 @@ int print_notes_of(const std::string& folder) {
       print(stderr, "{}", engine::to_text(notes.mistakes()));
       return kMistake;
     }
+    const auto known = results::summarise(folder);
+    const std::string unfinished = known ? results::not_finished(folder, *known) : "";
+    if (!unfinished.empty()) print("{}\n", unfinished);
     for (const std::string& note : *notes) print("{}\n", note);
     return kOk;
   } catch (const results::Failure& failure) {

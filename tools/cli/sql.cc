@@ -95,9 +95,8 @@ int ask(const std::string& folder, const std::string& query, const std::string& 
     print(stderr, "{}", engine::to_text({results::without_points(folder, *known)}));
     return kMistake;
   }
-  if (!known->complete()) {
-    print(stderr, "note: {} is not finished: {} of {} positions are done\n", folder,
-          known->done.count(), known->positions);
+  if (const std::string note = results::not_finished(folder, *known); !note.empty()) {
+    print(stderr, "note: {}\n", note);
   }
   std::vector<std::string> words = {python(), "-I", "-c", kScript, folder, query, file};
   for (const std::string_view table : enum_names(results::Table{})) {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <string_view>
 
+#include "engine/serving/settings/policy_table.h"
 #include "tools/launch/checkpoint.h"
 #include "tools/terminal/shell_word.h"
 
@@ -28,7 +30,11 @@ struct Rule {
   Form form;
   const char* value = "";  // when: the certain one
   const char* times = "";  // a column that the number is multiplied with, or `kRanks`
+  // Only of points whose policy bounds a step by it; nullopt: of all.
+  std::optional<engine::StepBudget> budget = std::nullopt;
 };
+constexpr auto kByTokens = engine::StepBudget::max_num_batched_tokens;
+constexpr auto kByChunk = engine::StepBudget::chunk;
 
 constexpr Rule kVllm[] = {
     {"parallel.pp", "--pipeline-parallel-size", Form::above_one},
@@ -37,7 +43,9 @@ constexpr Rule kVllm[] = {
     {"quant.kv", "--kv-cache-dtype fp8", Form::when, "fp8"},
     // Where these are auto, the engine sets them by itself.
     {"serving.max_num_seqs", "--max-num-seqs", Form::unless_zero},
-    {"serving.max_num_batched_tokens", "--max-num-batched-tokens", Form::unless_zero},
+    {"serving.max_num_batched_tokens", "--max-num-batched-tokens", Form::unless_zero, "", "",
+     kByTokens},
+    {"serving.chunk", "--max-num-batched-tokens", Form::unless_zero, "", "", kByChunk},
     {"serving.long_prefill_threshold", "--long-prefill-token-threshold", Form::unless_zero},
     {"serving.memory_utilization", "--gpu-memory-utilization", Form::unless_zero},
     {"serving.block_size", "--block-size", Form::number},
@@ -60,7 +68,9 @@ constexpr Rule kSglang[] = {
     {"quant.kv", "--kv-cache-dtype fp8_e5m2", Form::when, "fp8"},
     // SGLang divides both by --dp-size where attention is data-parallel.
     {"serving.max_num_seqs", "--max-running-requests", Form::unless_zero, "", kRanks},
-    {"serving.chunk", "--chunked-prefill-size", Form::unless_zero, "", kRanks},
+    {"serving.chunk", "--chunked-prefill-size", Form::unless_zero, "", kRanks, kByChunk},
+    {"serving.max_num_batched_tokens", "--chunked-prefill-size", Form::unless_zero, "", kRanks,
+     kByTokens},
     {"serving.memory_utilization", "--mem-fraction-static", Form::unless_zero},
     {"serving.block_size", "--page-size", Form::above_one},
     {"serving.kv_blocks", "--max-total-tokens", Form::unless_zero, "", "serving.block_size"},
@@ -80,7 +90,8 @@ constexpr Rule kSglang[] = {
 constexpr Rule kTensorRt[] = {
     {"parallel.pp", "--pp_size", Form::above_one},
     {"serving.max_num_seqs", "--max_batch_size", Form::unless_zero},
-    {"serving.max_num_batched_tokens", "--max_num_tokens", Form::unless_zero},
+    {"serving.max_num_batched_tokens", "--max_num_tokens", Form::unless_zero, "", "", kByTokens},
+    {"serving.chunk", "--max_num_tokens", Form::unless_zero, "", "", kByChunk},
     {"serving.memory_utilization", "--kv_cache_free_gpu_memory_fraction", Form::unless_zero},
 };
 
@@ -371,6 +382,12 @@ std::vector<std::string> factors_of(const RunRows& run, const Rule& rule,
   return ranks;
 }
 
+// A policy that the table does not know states no other bound.
+bool is_of_policy(const Rule& rule, std::string_view policy) {
+  const auto* entry = std::ranges::find(engine::kPolicies, policy, &engine::PolicyEntry::name);
+  return !rule.budget || entry == engine::kPolicies.end() || entry->budget == *rule.budget;
+}
+
 }  // namespace
 
 std::vector<std::string> launch_commands(const RunRows& run, const std::vector<std::uint32_t>& rows,
@@ -384,11 +401,13 @@ std::vector<std::string> launch_commands(const RunRows& run, const std::vector<s
     lines[i] = specials[i].environment + std::string(command.start) + " " +
                shell_word(checkpoints[i].word) + layout_words(layouts[i], engine);
   }
+  const auto policies = texts_in(run, "serving.policy", rows);
   for (const Rule& rule : command.rules) {
     auto values = texts_in(run, rule.column, rows);
     if (*rule.times != '\0') values = products(values, factors_of(run, rule, rows, layouts));
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (!values[i].empty()) lines[i] += words_of(rule, values[i]);
+      if (values[i].empty() || !is_of_policy(rule, policies[i])) continue;
+      lines[i] += words_of(rule, values[i]);
     }
   }
   const auto left_out = left_out_of(run, rows, layouts, engine);

@@ -135,7 +135,7 @@ void add_texts(const results::ParquetReader& file, const Column& column, Coder& 
 
 // What a sweep would have written for the value.
 std::string label_of(const engine::Leaf& leaf, double value) {
-  if (value == 0 && leaf.range.zero_word != nullptr) return leaf.range.zero_word;
+  if (leaf.range.word != nullptr && value == leaf.range.word_value) return leaf.range.word;
   if (leaf.kind != engine::LeafKind::quantity) return sweep::format_number(value);
   return sweep::format_quantity(value, leaf.unit);
 }
@@ -178,10 +178,7 @@ engine::Result<Opened> open_run(const std::string& folder, const std::string& ta
     opened.run.rows += opened.run.files.back().rows();
   }
   if (opened.run.files.empty()) return nothing_to_open(folder, table);
-  if (!known->complete()) {
-    opened.note = fmt::format("{} is not finished: {} of {} positions are done", folder,
-                              known->done.count(), known->positions);
-  }
+  opened.note = results::not_finished(folder, *known);
   return opened;
 }
 

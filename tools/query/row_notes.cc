@@ -15,24 +15,54 @@
 namespace tools {
 namespace {
 
+// A table lacks the figures of tasks that its sweep has not, and a note that asks for them says nothing.
+constexpr std::string_view kAssumedEnergy =
+    "have energies of a device that nobody measured: its powers are shares of its limit, as an "
+    "H200 has them (device.power_assumed)";
+constexpr std::string_view kStatePowers =
+    "state 'device.busy_power', 'device.tensor_power' and 'device.memory_power'";
+
 constexpr RowNote kNotes[] = {
     // Loads that were not served, or not seen.
-    {"saturation == 'overloaded'",
+    {"saturation == 'overloaded' and not (load.arrivals == 'trace' or load.arrivals == 'curve')",
      "finish less than arrives (saturation overloaded): waits depend on how long the run was, and "
      "prices are those of a machine that is always full",
      "state a lower 'load.rate', or more 'serving.replicas'"},
+    {"saturation == 'overloaded' and (load.arrivals == 'trace' or load.arrivals == 'curve')",
+     "fall behind the trace or the curve that they follow (saturation overloaded): waits depend on "
+     "how long it goes on",
+     "state more 'serving.replicas', a lower 'load.trace_speed', or a lower 'load.curve'"},
+    {"given_up_share > 0.01",
+     "turn away or fail more than 1% of what comes (given_up_share): latencies are those of the "
+     "requests that were answered",
+     "'serving.admission' and 'serving.failures' say who is given up"},
     {"refused_share > 0.01",
      "refuse more than 1% of the requests as too long for the model or the KV cache "
      "(refused_share): figures are those of the shorter ones",
      "'model.max_context' and the room for the KV cache decide what is too long"},
-    {"capacity_decided == 0",
+    {"capacity_req_per_s > 0 and load.turns > 1",
+     "state their capacity in sessions per second (capacity_req_per_s), and their throughput in "
+     "requests",
+     "a session has 'load.turns' times 'load.branches' requests"},
+    {"capacity_decided == 0 and load.requests > 0",
      "have a capacity that their runs were too short to decide (capacity_decided 0): it may be "
      "far off, and figures are not those of a steady load",
      "'load.requests: auto' lets a run be as long as it takes"},
-    {"saturation == 'undecided' and not (capacity_decided == 0)",
+    {"capacity_decided == 0 and load.requests == 0",
+     "have a capacity that runs of automatic length do not decide (capacity_decided 0): it may be "
+     "far off, and figures are not those of a steady load",
+     "state more 'load.requests' than the row has"},
+    {"saturation == 'undecided' and load.requests > 0 and not (capacity_decided == 0)",
      "were too short to tell whether the load can be served (saturation undecided): waits may grow "
      "with the length of the run",
      "'load.requests: auto' lets a run be as long as it takes"},
+    {"saturation == 'undecided' and load.requests == 0 and not (capacity_decided == 0)",
+     "do not tell whether the load can be served, though they last as long as automatic runs may "
+     "(saturation undecided): waits may grow with the length of the run",
+     "state more 'load.requests' than the row has"},
+    {"failures < 30 and serving.failures.mean_time_to_failure > 0",
+     "saw fewer than 30 failures (failures): what these do to figures may be far off",
+     "state more 'load.requests'"},
     {"load_seen < 0.9 and saturation != 'overloaded'",
      "are over before their load has come (load_seen below 0.9): of sessions mostly first turns, "
      "or only a part of a curve, a trace or the clients, so that figures are those of a lighter "
@@ -54,9 +84,15 @@ constexpr RowNote kNotes[] = {
      "0",
      "are not of a system that had filled up (steady 0)",
      "state more 'load.requests', or a longer 'load.warmup'"},
-    {"precision_met == 0 and (saturation == 'stable' or saturation == 'backlogged')",
+    {"precision_met == 0 and load.requests > 0 and (saturation == 'stable' or saturation == "
+     "'backlogged')",
      "have figures that another seed moves by more than 2% (precision_met 0)",
      "'load.requests: auto' lets a run be as long as it takes"},
+    {"precision_met == 0 and load.requests == 0 and (saturation == 'stable' or saturation == "
+     "'backlogged')",
+     "have figures that another seed moves by more than 2%, though they last as long as automatic "
+     "runs may (precision_met 0)",
+     "state more 'load.requests' than the row has"},
     {"cut_share > 0.05",
      "cut off more than 5% of the tokens that load.lengths states (cut_share): means are lower "
      "than stated",
@@ -74,6 +110,11 @@ constexpr RowNote kNotes[] = {
     {"foreign_links > 0",
      "join their devices by links of the cluster that they have no ports for (foreign_links 1)",
      "'cluster: {nodes: 4, devices_per_node: 8}' keeps the device's own links"},
+    {"cluster.scale_up.topology == 'none' and device.scale_up.devices > 1 and "
+     "cluster.devices_per_node > device.scale_up.devices and devices > device.scale_up.devices",
+     "have nodes of more devices than their link joins (cluster.devices_per_node above "
+     "device.scale_up.devices)",
+     "state how many 'device.scale_up.devices' can be, if it joins them all the same"},
     {"serving.vendor != '' and serving.vendor != device.vendor",
      "have an engine that does not run on their devices (serving.vendor): figures are what its "
      "settings and kernels would give there",
@@ -88,6 +129,11 @@ constexpr RowNote kNotes[] = {
      "spend a third of their time or more on the network, most of it the exchange of tokens among "
      "experts",
      "'serving.two_batch_overlap' hides a part of it; 'parallel.ep' says how far it goes"},
+    {"second_copies > 0 and parallel.redundant_experts < 0 and parallel.expert_copies == "
+     "'by_load'",
+     "rest on second copies of experts that nobody stated (second_copies), placed by load as "
+     "recipes for wide expert parallelism have them",
+     "'parallel.expert_copies: fewest' is an engine whose balancer is off"},
     {"model.moe.skew == 1 and expert_imbalance > 1.1",
      "rest on experts as unequally popular as random tokens make them (model.moe.skew 1, an "
      "assumption): of text they are more alike",
@@ -101,11 +147,20 @@ constexpr RowNote kNotes[] = {
      "spend more than a quarter of their time on kernels outside what was measured "
      "(extrapolated_share): how they rank beside points whose kernels were measured is less sure",
      "'llmsweep explain SPEC --point N' says which kernels these are"},
-    {"device.power_assumed == true and energy_j_per_output_token > 0",
-     "have energies of a device that nobody measured: its powers are shares of its limit, as an "
-     "H200 "
-     "has them (device.power_assumed)",
-     "state 'device.busy_power', 'device.tensor_power' and 'device.memory_power'"},
+    {"power_limited_share > 0.2 and not (device.power_assumed == true)",
+     "spend more than a fifth of their time on what their power limit adds by lowering clocks "
+     "(power_limited_share)",
+     "'device.power_limit: unlimited' leaves the clock as it is"},
+    {"power_limited_share > 0.05 and device.power_assumed == true",
+     "are slowed down by a power limit (power_limited_share), and by powers that nobody "
+     "measured: shares of the limit as an H200 has them (device.power_assumed)",
+     "'device.power_limit: unlimited' leaves the clock as it is"},
+    {"device.power_assumed == true and energy_j_per_output_token > 0", kAssumedEnergy,
+     kStatePowers},
+    {"device.power_assumed == true and iteration_energy_j > 0", kAssumedEnergy, kStatePowers},
+    {"device.power_assumed == true and energy_j_per_image > 0", kAssumedEnergy, kStatePowers},
+    {"device.rent_assumed == true and rent_usd_per_hour > 0",
+     "have prices by a rent that nobody lists (device.rent_assumed)", "state 'device.rent'"},
     {"task == 'train' and memory_free_bytes < 0.05 * device.memory_capacity",
      "leave less than 5% of the memory free, which fragments and buffers of libraries may take",
      "state 'train.reserved_memory'"},

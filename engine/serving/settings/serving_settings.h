@@ -213,7 +213,7 @@ struct ServingSettings {
     visit("memory_utilization", self.memory_utilization,
           "share of the device's memory the engine may fill; auto: 0.9, or where memory_share is "
           "model_and_kv what SGLang's buffers leave by themselves on this device and layout",
-          Range{.low = 0, .high = 1, .zero_word = "auto"});
+          Range{.low = 0, .high = 1, .word = "auto"});
     visit("memory_share", self.memory_share,
           "what serving.memory_utilization is a share of: the whole memory, the rest that the "
           "model and its buffers leave, or the whole for weights and KV alone",

@@ -209,7 +209,11 @@ TEST(ShardProblem, SaysHowManyRedundantExpertsThereMayBe) {
     return shard_problem(toys::mixture(),
                          {.dp = devices, .ep = devices, .redundant_experts = redundant});
   };
-  EXPECT_EQ(problem(6, 0), std::nullopt);
+  EXPECT_EQ(problem(6, Parallelism{}.redundant_experts), std::nullopt);  // as many as it takes
+  EXPECT_EQ(problem(8, 0), std::nullopt);
+  EXPECT_EQ(problem(6, 0),
+            "model.moe.experts 16 and parallel.redundant_experts 0 cannot be split 6 ways "
+            "(parallel.ep); 2 redundant experts can");
   EXPECT_EQ(problem(6, 2), std::nullopt);
   EXPECT_EQ(problem(6, 8), std::nullopt);
   EXPECT_EQ(problem(6, 1),

@@ -25,7 +25,8 @@ axes: [load.rate: [2 req/s]]
 EXPECTED = {
     "vllm": {"--tensor-parallel-size": "4", "--quantization": "fp8", "--kv-cache-dtype": "fp8", "--max-num-seqs": "96",
              "--max-num-batched-tokens": "4096"},
-    "sglang": {"--tp-size": "4", "--quantization": "fp8", "--kv-cache-dtype": "fp8_e5m2", "--max-running-requests": "96"},
+    "sglang": {"--tp-size": "4", "--quantization": "fp8", "--kv-cache-dtype": "fp8_e5m2", "--max-running-requests": "96",
+               "--chunked-prefill-size": "4096"},
     "tensorrt-llm": {"--tp_size": "4", "--max_batch_size": "96", "--max_num_tokens": "4096"},
 }
 ALONE = {"vllm": "--no-enable-prefix-caching", "sglang": "--disable-radix-cache"}

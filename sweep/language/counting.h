@@ -1,0 +1,44 @@
+// What of a sweep's leaves counts in some point, which values of them, and how that is said.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/leaves/leaf_use.h"
+#include "sweep/language/possibilities.h"
+
+namespace sweep {
+
+using LeafValues = std::vector<std::pair<int, engine::LeafValue>>;
+
+struct Counting {
+  explicit Counting(const Possibilities& possibilities)
+      : can_be(possibilities.can_be()), read(possibilities.read_by_formulas()) {}
+
+  // Null: it counts, or a formula reads it that other leaves follow from.
+  const engine::LeafUse* why_inert(int leaf) const {
+    return read.contains(leaf) ? nullptr : engine::why_inert(leaf, can_be);
+  }
+  const engine::ValueUse* why_another(int leaf, const engine::LeafValue& value) const {
+    if (read.contains(leaf)) return nullptr;
+    return engine::why_another(leaf, engine::condition_value(value), can_be);
+  }
+
+  engine::CanBe can_be;
+  std::set<int> read;
+};
+
+inline std::string said_idle(std::string_view path, const engine::LeafUse& reason) {
+  return fmt::format("'{}' changes nothing here: it counts only where {}", path, reason.where);
+}
+
+inline std::string located(const engine::Location& where, const std::string& said) {
+  return fmt::format("{}:{}:{}: {}", where.file, where.line, where.column, said);
+}
+
+}  // namespace sweep
