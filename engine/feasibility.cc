@@ -8,6 +8,7 @@
 
 #include "engine/comm/links_needed.h"
 #include "engine/kernels/gemm.h"
+#include "engine/kernels/kernel_model.h"
 #include "engine/kernels/power.h"
 #include "engine/model/model_ops.h"
 
@@ -48,27 +49,10 @@ Problem power_problem(const Device& device) {
                   device.power_limit.value, device.idle_power.value)};
 }
 
-// A peak that was stated for something else, or that the grid was altered under, would cut the grid short without a word.
-Problem grid_problem(const Device& device, const Quantization& quant) {
-  const SystolicArray& array = device.array;
-  if ((array.rows > 0) != (array.columns > 0)) {
-    return Refusal{ReasonClass::format,
-                   fmt::format("a grid of {} rows and {} columns multiplies nothing: state both "
-                               "device.array.rows and device.array.columns, or neither",
-                               array.rows, array.columns)};
-  }
-  if (!array.on()) return std::nullopt;
-  constexpr double rounding = 0.99;  // of a stated peak
-  const Dtype dtype = compute_dtype(quant.weights, quant.activations);
-  const FlopsPerSecond stated = matrix_peak(device, dtype), grid = grid_peak(device);
-  if (stated >= grid * rounding) return std::nullopt;
-  return Refusal{
-      ReasonClass::format,
-      fmt::format("device.peak.{} ({:.4g} TFLOP/s) is less than the grid does: {} x {} multipliers "
-                  "x {} multiprocessors x 2 x {:g} GHz are {:.4g} TFLOP/s; state as much, or no "
-                  "device.peak at all, which then follows from the grid",
-                  name_of(dtype), stated.value / 1e12, array.rows, array.columns,
-                  device.processors(), device.clock.value / 1e9, grid.value / 1e12)};
+// What a chip that is described by its parts says of itself.
+Problem chip_problem(const Device& device, const Quantization& quant) {
+  const KernelModel& model = kernel_model(device);
+  return model.problem == nullptr ? std::nullopt : model.problem(device, quant);
 }
 
 Problem cluster_problem(double devices, const Fabric& fabric) {
@@ -105,7 +89,7 @@ std::optional<Refusal> feasibility_problem(const Deployment& deployment, const F
                                            double copies) {
   if (auto problem = split_problem(deployment)) return problem;
   if (auto problem = arithmetic_problem(deployment.device, deployment.quant)) return problem;
-  if (auto problem = grid_problem(deployment.device, deployment.quant)) return problem;
+  if (auto problem = chip_problem(deployment.device, deployment.quant)) return problem;
   if (auto problem = power_problem(deployment.device)) return problem;
   if (auto problem = cluster_problem(devices_of(deployment, copies), fabric)) return problem;
   return links_problem(deployment.parallel, fabric);

@@ -1,14 +1,10 @@
 // The figures of a point that more than one task has, in groups. The unit of a column follows from the member's type.
 #pragma once
 
-#include <limits>
-
+#include "engine/base/no_value.h"
 #include "engine/base/units.h"
 
 namespace engine {
-
-// A figure that a task does not produce stays NaN and becomes null in the tables.
-constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
 // How long it takes, and what the time goes to.
 struct TimeFigures {

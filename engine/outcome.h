@@ -17,10 +17,10 @@
 #include "engine/base/tier.h"
 #include "engine/base/units.h"
 #include "engine/figures.h"
+#include "engine/kernels/chip_figures.h"
 #include "engine/serving/figures/saturation.h"
 #include "engine/serving/figures/serving_rows.h"
 #include "engine/step/kernel_row.h"
-#include "engine/tasks/array_figures.h"
 #include "engine/tasks/image_figures.h"
 #include "engine/tasks/request/retrieval_figures.h"
 #include "engine/tasks/serve/fleet_figures.h"
@@ -69,7 +69,7 @@ struct Metrics : TimeFigures,
                  SharingFigures,
                  ImageFigures,
                  RetrievalFigures,
-                 ArrayFigures {
+                 ChipFigures {
   template <class Self, class Visit>
   static void groups(Self& self, Visit&& visit) {
     visit(FigureGroup::time, [&](auto&& each) { TimeFigures::fields(self, each); });
@@ -83,7 +83,7 @@ struct Metrics : TimeFigures,
     visit(FigureGroup::sharing, [&](auto&& each) { SharingFigures::fields(self, each); });
     visit(FigureGroup::images, [&](auto&& each) { ImageFigures::fields(self, each); });
     visit(FigureGroup::retrieval, [&](auto&& each) { RetrievalFigures::fields(self, each); });
-    visit(FigureGroup::array, [&](auto&& each) { ArrayFigures::fields(self, each); });
+    visit(FigureGroup::array, [&](auto&& each) { ChipFigures::fields(self, each); });
   }
 
   template <class Self, class Visit>
@@ -95,7 +95,7 @@ static_assert(sizeof(Metrics) ==
                   sizeof(TimeFigures) + sizeof(RateFigures) + sizeof(MemoryFigures) +
                       sizeof(PriceFigures) + sizeof(ServingFigures) + sizeof(TrainFigures) +
                       sizeof(SpeculationFigures) + sizeof(FleetFigures) + sizeof(SharingFigures) +
-                      sizeof(ImageFigures) + sizeof(RetrievalFigures) + sizeof(ArrayFigures),
+                      sizeof(ImageFigures) + sizeof(RetrievalFigures) + sizeof(ChipFigures),
               "figures are doubles and nothing else");
 
 constexpr std::size_t kFigures = sizeof(Metrics) / sizeof(double);

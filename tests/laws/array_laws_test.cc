@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/evaluate.h"
-#include "engine/kernels/array.h"
+#include "engine/kernels/grid/grid_call.h"
 #include "engine/kernels/power.h"
 #include "engine/model/backward_ops.h"
 #include "tests/support/toys.h"
@@ -41,16 +41,16 @@ const ImageConvolution kConv1{.rows = 12544,
 
 // Two fills of 256 + 128 + 12,544 - 2 cycles; or 98 of 256 + 128 + 147 - 2.
 TEST(ArrayLaws, CyclesAreFillsTimesWhatPasses) {
-  EXPECT_EQ(array_call(kConv1, grid(Dataflow::weight_stationary))->cycles, 2 * 12926);
-  EXPECT_EQ(array_call(kConv1, grid(Dataflow::output_stationary))->cycles, 98 * 529);
-  EXPECT_EQ(array_call(kConv1, grid(Dataflow::weight_stationary))->multiplies, 118013952);
+  EXPECT_EQ(grid_call(kConv1, grid(Dataflow::weight_stationary))->cycles, 2 * 12926);
+  EXPECT_EQ(grid_call(kConv1, grid(Dataflow::output_stationary))->cycles, 98 * 529);
+  EXPECT_EQ(grid_call(kConv1, grid(Dataflow::weight_stationary))->multiplies, 118013952);
 }
 
 // The first product of a layer of Llama 3.1 8B: 32 x 48 fills, which 512 tokens pass; or 4 x 48, which 4,096 values pass.
 TEST(ArrayLaws, CyclesOfALanguageModelsProduct) {
   const Gemm qkv{.m = 512, .n = 6144, .k = 4096};
-  EXPECT_EQ(array_call(qkv, grid(Dataflow::weight_stationary))->cycles, 32 * 48 * (382 + 512));
-  EXPECT_EQ(array_call(qkv, grid(Dataflow::output_stationary))->cycles, 4 * 48 * (382 + 4096));
+  EXPECT_EQ(grid_call(qkv, grid(Dataflow::weight_stationary))->cycles, 32 * 48 * (382 + 512));
+  EXPECT_EQ(grid_call(qkv, grid(Dataflow::output_stationary))->cycles, 4 * 48 * (382 + 4096));
 }
 
 // Four heads share keys, so their queries pass together: two strips of keys, then two parts of the sum over keys; eight times.
@@ -61,7 +61,7 @@ TEST(ArrayLaws, HeadsThatShareKeysPassTogether) {
                                 .kv_tokens = 256,
                                 .heads = 32,
                                 .kv_heads = 8};
-  const ArrayCall call = *array_call(prompt, grid(Dataflow::weight_stationary));
+  const GridCall call = *grid_call(prompt, grid(Dataflow::weight_stationary));
   EXPECT_EQ(call.cycles, 8 * (2 + 2) * (382 + 4 * 256));
   EXPECT_EQ(call.multiplies, 32.0 * 256 * 256 * (128 + 128));
   EXPECT_EQ(call.memory.value, 256 * 8 * (128 + 128) * 2);
@@ -78,7 +78,7 @@ const Moe kExperts{.tokens = 1024,
 
 // 256 tokens each pass 4 x 4 fills that open an expert, and 2 x 4 that close it.
 TEST(ArrayLaws, ExpertsAreProductsOfTheirOwn) {
-  const ArrayCall call = *array_call(kExperts, grid(Dataflow::weight_stationary));
+  const GridCall call = *grid_call(kExperts, grid(Dataflow::weight_stationary));
   EXPECT_EQ(call.cycles, 8 * (4 * 4 + 2 * 4) * (382 + 256));
   EXPECT_EQ(call.multiplies, 2048.0 * 512 * 256 * 3);
   EXPECT_EQ(call.cold.value, 8 * 3 * 512 * 256 * 2);
@@ -108,7 +108,7 @@ TEST(ArrayLaws, SharedExpertsAreMultipliedOnce) {
   Moe part = all;
   part.local_experts = 2;
   const Device device = grid(Dataflow::weight_stationary);
-  const ArrayCall alone = *array_call(all, device), shared = *array_call(part, device);
+  const GridCall alone = *grid_call(all, device), shared = *grid_call(part, device);
   EXPECT_NEAR(4 * shared.multiplies / alone.multiplies, 1, 1e-12);
   EXPECT_GT(4 * shared.cycles, alone.cycles);
 }
@@ -142,25 +142,25 @@ TEST(ArrayLaws, UsefulArithmeticIsThatOfTheSameOpElsewhere) {
     const KernelTime there = kernel_time(family, op, without, nullptr);
     const KernelTime here = kernel_time(family, op, with, nullptr);
     EXPECT_NEAR(here.flops / there.flops, 1, 1e-12) << name_of(family);
-    EXPECT_LE(here.flops.value, 2 * array_call(op, with)->multiplies) << name_of(family);
+    EXPECT_LE(here.flops.value, 2 * grid_call(op, with)->multiplies) << name_of(family);
     EXPECT_GE(here.time * matrix_peak_of(op, with), here.flops) << name_of(family);
   }
 }
 
 // Inputs pass once; sums of the first fill are written and read in 32 bits; or weights are loaded 98 times.
 TEST(ArrayLaws, TrafficWithTheBufferFollowsTheDataflow) {
-  EXPECT_EQ(array_call(kConv1, grid(Dataflow::weight_stationary))->buffer.value,
+  EXPECT_EQ(grid_call(kConv1, grid(Dataflow::weight_stationary))->buffer.value,
             12544.0 * 147 * 2 + 147 * 64 * 2 + 12544 * 64 * (2 + 8));
-  EXPECT_EQ(array_call(kConv1, grid(Dataflow::output_stationary))->buffer.value,
+  EXPECT_EQ(grid_call(kConv1, grid(Dataflow::output_stationary))->buffer.value,
             12544.0 * 147 * 2 + 98 * 147 * 64 * 2 + 12544 * 64 * 2);
 }
 
 // Weights come from memory. Without a buffer inputs and outputs do, too, and unfinished sums go there and back.
 TEST(ArrayLaws, TrafficWithMemoryIsWhatTheBufferDoesNotHold) {
   Device device = grid(Dataflow::weight_stationary);
-  EXPECT_EQ(array_call(kConv1, device)->memory.value, 147 * 64 * 2);
+  EXPECT_EQ(grid_call(kConv1, device)->memory.value, 147 * 64 * 2);
   device.l2_capacity = Bytes{0};
-  EXPECT_EQ(array_call(kConv1, device)->memory.value,
+  EXPECT_EQ(grid_call(kConv1, device)->memory.value,
             2.0 * (147 * 64 + 3 * 224 * 224 + 12544 * 64) + 8.0 * 12544 * 64);
 }
 
@@ -171,11 +171,11 @@ TEST(ArrayLaws, ALargerBufferNeverMeansMoreTrafficWithMemory) {
                              Gemm{.m = 5000, .n = 130, .k = 300, .batch = 3}}) {
       Device device = grid(dataflow);
       device.l2_capacity = Bytes{0};
-      Bytes before = array_call(gemm, device)->memory;
-      EXPECT_EQ(before, array_call(gemm, device)->buffer);
+      Bytes before = grid_call(gemm, device)->memory;
+      EXPECT_EQ(before, grid_call(gemm, device)->buffer);
       for (double capacity = 1; capacity < 1e9; capacity *= 1.7) {
         device.l2_capacity = Bytes{capacity};
-        const Bytes memory = array_call(gemm, device)->memory;
+        const Bytes memory = grid_call(gemm, device)->memory;
         EXPECT_LE(memory, before) << capacity;
         before = memory;
       }
@@ -193,10 +193,10 @@ TEST(ArrayLaws, ALargerGridIsFasterOnlyIfItIsFilled) {
     large.array.columns *= 2;
     for (std::int64_t size = 256; size <= 1 << 14; size *= 2) {
       const Gemm filled{.m = size, .n = size, .k = size};
-      EXPECT_LE(array_call(filled, large)->cycles, array_call(filled, grid(dataflow))->cycles / 2);
+      EXPECT_LE(grid_call(filled, large)->cycles, grid_call(filled, grid(dataflow))->cycles / 2);
     }
     const Gemm small{.m = 16, .n = 16, .k = 16};
-    EXPECT_GT(array_call(small, large)->cycles, array_call(small, grid(dataflow))->cycles);
+    EXPECT_GT(grid_call(small, large)->cycles, grid_call(small, grid(dataflow))->cycles);
   }
 }
 
@@ -206,7 +206,7 @@ TEST(ArrayLaws, NoGridDoesMoreThanItsMultipliersCan) {
       for (const std::int64_t grids : {1, 3, 64}) {
         Device device = grid(dataflow);
         device.multiprocessors = grids;
-        const ArrayCall call = *array_call(Gemm{.m = size, .n = 300, .k = 1000}, device);
+        const GridCall call = *grid_call(Gemm{.m = size, .n = 300, .k = 1000}, device);
         EXPECT_LE(call.multiplies, call.cycles * 128 * 128 * double(grids)) << size;
       }
     }
@@ -217,11 +217,11 @@ TEST(ArrayLaws, MoreWorkNeverTakesFewerCycles) {
   for (const Dataflow dataflow : {Dataflow::weight_stationary, Dataflow::output_stationary}) {
     const Device device = grid(dataflow);
     for (std::int64_t Gemm::*side : {&Gemm::m, &Gemm::n, &Gemm::k}) {
-      ArrayCall before;
+      GridCall before;
       for (std::int64_t size = 1; size < 2000; size += 37) {
         Gemm gemm{.m = 100, .n = 200, .k = 300};
         gemm.*side = size;
-        const ArrayCall call = *array_call(gemm, device);
+        const GridCall call = *grid_call(gemm, device);
         EXPECT_GE(call.cycles, before.cycles);
         EXPECT_GE(call.buffer, before.buffer);
         EXPECT_GE(call.memory, before.memory) << size;

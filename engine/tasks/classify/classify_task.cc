@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "engine/kernels/kernel_model.h"
 #include "engine/model/network_ops.h"
 #include "engine/step/breakdown.h"
 #include "engine/step/step_time.h"
-#include "engine/tasks/report_array.h"
 #include "engine/tasks/report_images.h"
 #include "engine/tasks/request/retrieval.h"
 
@@ -90,7 +90,8 @@ void run_classify(const TaskPoint& point, Outcome& outcome) {
   for (const KernelRow& row : rows) kernels.add(row);
   outcome.kernels = std::move(kernels).take();
   report_images(scenario, time, scenario.classify.batch, outcome);
-  if (scenario.device.array.on()) report_array(ops, scenario.device, outcome.metrics);
+  const KernelModel& model = kernel_model(scenario.device);
+  if (model.report != nullptr) model.report(ops, scenario.device, outcome.metrics);
 }
 
 std::string classify_headline(const Scenario& scenario) {

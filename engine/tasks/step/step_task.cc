@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "engine/feasibility.h"
+#include "engine/kernels/kernel_model.h"
 #include "engine/step/interval.h"
 #include "engine/step/step_time.h"
-#include "engine/tasks/report_array.h"
 #include "engine/tasks/report_speculation.h"
 
 namespace engine {
@@ -55,10 +55,13 @@ std::optional<Refusal> adapter_problem(const StepShape& step, const LoraSettings
   return std::nullopt;
 }
 
-void report_grids(const TaskPoint& point, const BatchShape& batch, Metrics& metrics) {
+void report_chip(const TaskPoint& point, const BatchShape& batch, Metrics& metrics) {
+  const Device& device = point.scenario.device;
+  const KernelModel& model = kernel_model(device);
+  if (model.report == nullptr) return;
   OpList ops;
   step_ops(batch, point.main.context(point.work), ops);
-  report_array(ops, point.scenario.device, metrics);
+  model.report(ops, device, metrics);
 }
 
 }  // namespace
@@ -108,7 +111,7 @@ void run_step(const TaskPoint& point, Outcome& outcome) {
   batch.adapters = step.adapters;
   StepTime time = step_time(batch, point.main.context(point.work),
                             decode ? Phase::decode : Phase::prefill, &outcome.kernels);
-  if (point.scenario.device.array.on()) report_grids(point, batch, outcome.metrics);
+  report_chip(point, batch, outcome.metrics);
   const double made = double(step.batch) * (point.draft == nullptr ? 1 : point.draft->expected);
   TokenCounts tokens{.prompt = decode ? 0 : double(batch.tokens()),
                      .generated = made,

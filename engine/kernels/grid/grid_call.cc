@@ -1,4 +1,4 @@
-#include "engine/kernels/array.h"
+#include "engine/kernels/grid/grid_call.h"
 
 #include <algorithm>
 
@@ -84,7 +84,7 @@ double fetched_again(const GridProduct& product, const Device& device) {
          (rows.count - 1) * beyond(weights, left);
 }
 
-ArrayCall on_chip(const GridProduct& product, const Device& device) {
+GridCall on_chip(const GridProduct& product, const Device& device) {
   const double multiplies = product.groups * product.m * product.n * product.k;
   return {.cycles = cycles_of(product, device),
           .multiplies = multiplies,
@@ -93,8 +93,8 @@ ArrayCall on_chip(const GridProduct& product, const Device& device) {
 }
 
 // Activations that the buffer holds stay there from kernel to kernel.
-ArrayCall whole_call(const GridProduct& product, double activations, const Device& device) {
-  ArrayCall call = on_chip(product, device);
+GridCall whole_call(const GridProduct& product, double activations, const Device& device) {
+  GridCall call = on_chip(product, device);
   call.cold = Bytes{product.groups * product.k * product.n * product.weight_bytes};
   call.memory = call.cold + Bytes{beyond(activations, device.l2_capacity.value) +
                                   product.groups * fetched_again(product, device)};
@@ -102,7 +102,7 @@ ArrayCall whole_call(const GridProduct& product, double activations, const Devic
 }
 
 struct Caller {
-  using Call = std::optional<ArrayCall>;
+  using Call = std::optional<GridCall>;
   const Device& device;
 
   Call operator()(const Gemm& op) const { return product_of(double(op.m), double(op.batch), op); }
@@ -124,7 +124,7 @@ struct Caller {
     GroupedGemm closing = opening;
     closing.n = op.hidden;
     closing.k = op.intermediate;
-    ArrayCall call = *(*this)(opening);
+    GridCall call = *(*this)(opening);
     call.add(*(*this)(closing));
     const double mean = copies_on_a_device(op) / work.copies;
     call.multiplies *= mean;
@@ -173,7 +173,7 @@ struct Caller {
 
  private:
   template <class Product>
-  ArrayCall product_of(double m, double groups, const Product& op) const {
+  GridCall product_of(double m, double groups, const Product& op) const {
     const double n = double(op.n), k = double(op.k), input = bytes_of(op.activations);
     constexpr double output = 2;
     return whole_call({.m = m,
@@ -196,7 +196,7 @@ struct Caller {
   };
   // A mask saves a grid nothing. Scores are made and used in pieces that the buffer holds.
   template <class Attention>
-  ArrayCall attention(const Heads& heads, const Attention& op) const {
+  GridCall attention(const Heads& heads, const Attention& op) const {
     constexpr double value = 2;
     const double key_dim = double(op.key_dim), value_dim = double(op.value_dim);
     const double kv = bytes_of(op.kv);
@@ -210,7 +210,7 @@ struct Caller {
     GridProduct weighted = scores;
     weighted.n = value_dim;
     weighted.k = heads.keys;
-    const ArrayCall first = on_chip(scores, device), second = on_chip(weighted, device);
+    const GridCall first = on_chip(scores, device), second = on_chip(weighted, device);
     const Bytes cached{heads.groups * heads.keys * heads.cached_values * kv};
     const double activations = heads.groups * heads.queries * (key_dim + value_dim) * value;
     return {.cycles = heads.products * (first.cycles + second.cycles),
@@ -224,7 +224,7 @@ struct Caller {
 
 }  // namespace
 
-void ArrayCall::add(const ArrayCall& other, double times) {
+void GridCall::add(const GridCall& other, double times) {
   cycles += other.cycles * times;
   multiplies += other.multiplies * times;
   useful += other.useful * times;
@@ -234,14 +234,14 @@ void ArrayCall::add(const ArrayCall& other, double times) {
   cold += other.cold * times;
 }
 
-std::optional<ArrayCall> array_call(const Op& op, const Device& device) {
+std::optional<GridCall> grid_call(const Op& op, const Device& device) {
   auto call = std::visit(Caller{device}, op);
   const FlopsPerSecond peak = matrix_peak_of(op, device);
   if (call && peak.value > 0) call->at_peak = call->useful / peak;
   return call;
 }
 
-KernelTime array_time(const ArrayCall& call, const Device& device) {
+KernelTime grid_time(const GridCall& call, const Device& device) {
   KernelTime time{.compute = std::max(call.at_peak, Seconds{call.cycles / device.clock.value}),
                   .memory = call.memory / device.memory_bandwidth,
                   .l2 = call.buffer / cache_rate(device),

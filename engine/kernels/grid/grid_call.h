@@ -9,7 +9,7 @@
 
 namespace engine {
 
-struct ArrayCall {
+struct GridCall {
   double cycles = 0;  // of the grids, which work side by side
   double multiplies = 0;
   Flops useful;  // without those that a mask makes vain
@@ -20,13 +20,13 @@ struct ArrayCall {
   Bytes cold;    // of that: in any case
 
   // Adds another call that follows this one `times` times.
-  void add(const ArrayCall& other, double times = 1);
+  void add(const GridCall& other, double times = 1);
 };
 
 // What one call takes on a grid; nothing where grids do not do it (passes, copies, adapters).
-std::optional<ArrayCall> array_call(const Op& op, const Device& device);
+std::optional<GridCall> grid_call(const Op& op, const Device& device);
 
 // Grids, buffer and memory work at the same time.
-KernelTime array_time(const ArrayCall& call, const Device& device);
+KernelTime grid_time(const GridCall& call, const Device& device);
 
 }  // namespace engine

@@ -1,12 +1,12 @@
-// Figures of a device whose matrix products a grid of multipliers does (device.array).
+// Figures of a chip that is described by its parts and not fitted to measurements: those of device.array.
 #pragma once
 
+#include "engine/base/no_value.h"
 #include "engine/base/units.h"
-#include "engine/figures.h"
 
 namespace engine {
 
-struct ArrayFigures {
+struct ChipFigures {
   double array_cycles = kNoValue;
   double array_utilization = kNoValue;
   Joules multiply_energy{kNoValue};
