@@ -51,8 +51,11 @@ Problem power_problem(const Device& device) {
 
 // What a chip that is described by its parts says of itself.
 Problem chip_problem(const Device& device, const Quantization& quant) {
-  const KernelModel& model = kernel_model(device);
-  return model.problem == nullptr ? std::nullopt : model.problem(device, quant);
+  for (const KernelModel& model : kernel_models()) {
+    if (model.problem == nullptr) continue;
+    if (auto problem = model.problem(device, quant)) return problem;
+  }
+  return std::nullopt;
 }
 
 Problem cluster_problem(double devices, const Fabric& fabric) {

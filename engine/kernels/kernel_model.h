@@ -22,7 +22,7 @@ struct KernelModel {
   bool (*speaks)(const Device& device);
   KernelTime (*time)(Family family, const Op& op, const Device& device,
                      const Calibration* calibration);
-  // Why a described chip contradicts itself, or nothing; null: nothing can.
+  // What of a device's description contradicts itself, or nothing; asked of every device. Null: nothing can.
   std::optional<Refusal> (*problem)(const Device& device, const Quantization& quant) = nullptr;
   // What the operations of a step take on one such chip; null: nothing is known beside their times.
   void (*report)(const OpList& ops, const Device& device, ChipFigures& figures) = nullptr;

@@ -110,7 +110,7 @@ void ServingSim::run(const ServingProblem& problem) {
     }
     goes_on = referee_.goes_on(stats_, source);
   }
-  makespan_ = now_;
+  makespan_ = std::max(now_, problem.plan.curve_end);
   if (steps_together_) settle_groups();
   if (goes_on) referee_.end(stats_);
   stuck_ = goes_on ? stats_.inside() : 0;
@@ -134,7 +134,8 @@ void ServingSim::run(const ServingProblem& problem) {
   // At one moment interruptions come before arrivals, these before what was carried, and all of them before turns; in which
   // order rounding puts them does not matter.
   if (interruption_ <= soonest + kSameMoment) {
-    if (soonest == kNever && held_.empty() && held_back_.empty()) return false;
+    const bool over = interruption_ > problem_->plan.curve_end;
+    if (soonest == kNever && held_.empty() && held_back_.empty() && over) return false;
     interrupt(source);
   } else if (arrival <= event + kSameMoment && arrival <= carried + kSameMoment) {
     now_ = std::max(now_, arrival);

@@ -217,7 +217,7 @@ struct Load {
           "steady: what goes on once the system has filled up, to the last arrival, or with "
           "serving.scaling.policy: scheduled to the end of its timetable; whole: from the first "
           "arrival to the last answer, as benchmark clients count, and as traces and curves always "
-          "are",
+          "are; a curve that ends from 0 to its end, or to the last answer after it",
           any_value);
     visit("warmup", self.warmup,
           "what happens before this time is not measured; auto (or 0; load.measure: whole leaves "

@@ -34,17 +34,6 @@ std::optional<std::string> curve_problem(const Load& load) {
       load.requests, curve->end, curve->expected() * double(load.calls_of_session()));
 }
 
-// What prompts have in common is a part of them: a longer one would leave nothing to read.
-std::optional<std::string> prefix_problem(const Load& load) {
-  const LengthKind lengths = load.lengths.distribution;
-  const bool stated = load.arrivals != ArrivalKind::trace && lengths != LengthKind::empirical;
-  if (!stated || load.shared_prefix <= load.lengths.prompt) return std::nullopt;
-  return fmt::format(
-      "load.shared_prefix ({}) is a part of load.lengths.prompt ({}), and longer than that: for as "
-      "many tokens beside it state load.lengths.prompt: {}",
-      load.shared_prefix, load.lengths.prompt, load.shared_prefix + load.lengths.prompt);
-}
-
 std::optional<std::string> class_problem(const Load& load) {
   const LoadClasses& classes = load.classes;
   if (classes.high.share + classes.low.share > 1) {
@@ -93,7 +82,6 @@ std::optional<std::string> load_problem(const Load& load, const Trace* trace) {
            "load.lengths.distribution: empirical";
   }
   if (auto problem = class_problem(load)) return problem;
-  if (auto problem = prefix_problem(load)) return problem;
   if (recorded && load.turns > 1) return "load.turns > 1 cannot be combined with a trace";
   if (load.samples > 1 && load.turns > 1) {
     return "load.samples > 1 cannot be combined with load.turns > 1: which answer goes on?";

@@ -121,8 +121,59 @@ TEST(LoadSeen, ACurveThatEndsIsPlayedToItsEnd) {
     EXPECT_NEAR(outcome.metrics.load_seen, 1, 0.1) << curve;
     EXPECT_TRUE(std::isnan(outcome.metrics.curve_tail.value)) << curve;
     for (const RequestRow& row : outcome.requests) ASSERT_LT(row.arrival.value, end) << curve;
+    EXPECT_GE(outcome.metrics.makespan.value, end) << curve;
     EXPECT_LT(outcome.metrics.makespan.value, end + 5) << curve;
+    EXPECT_EQ(outcome.metrics.measured_from.value, 0) << curve;
+    EXPECT_NEAR(outcome.metrics.measured_until.value, outcome.metrics.makespan.value, 1e-6);
   }
+}
+
+// An idle hour at the end of a curve is paid for, draws power and is followed by the fleet, as it would be in between.
+TEST(LoadSeen, TheQuietEndOfACurveCounts) {
+  for (const ScalingPolicy policy :
+       {ScalingPolicy::fixed, ScalingPolicy::reactive, ScalingPolicy::scheduled}) {
+    const auto day_of = [policy](double end) {
+      Scenario scenario = of_curve("0:20, 60:0, " + std::to_string(int(end)) + ":end");
+      scenario.device.rent = DollarsPerSecond{0.001};
+      scenario.device.idle_power = scenario.device.busy_power = Watts{100};
+      scenario.device.tensor_power = scenario.device.power_limit = Watts{1000};
+      scenario.serving.replicas = 2;
+      scenario.serving.scaling = {.policy = policy,
+                                  .min_replicas = 1,
+                                  .target = 4,
+                                  .interval = Seconds{1},
+                                  .cold_start = Seconds{0},
+                                  .cooldown = Seconds{30}};
+      if (policy == ScalingPolicy::scheduled) scenario.serving.scaling.schedule = "0:2, 400:1";
+      return evaluated(scenario).metrics;
+    };
+    const Metrics day = day_of(600), longer = day_of(3600);
+    // One replica is on at the end, or both of a fleet of fixed size.
+    const double on = policy == ScalingPolicy::fixed ? 2 : 1;
+    EXPECT_NEAR((longer.device_hours - day.device_hours) * 3600, on * 3000, 1e-6);
+    EXPECT_NEAR((longer.makespan - day.makespan).value, 3000, 1e-9);
+    EXPECT_NEAR((longer.energy - day.energy).value, on * 3000 * 100, 1e-3);
+    // What is finished comes to the same in both, at a sixth of the rate.
+    EXPECT_EQ(longer.requests_finished, day.requests_finished);
+    EXPECT_NEAR(longer.throughput.value * 6, day.throughput.value, 1e-9);
+    EXPECT_NEAR(longer.offered.value, longer.throughput.value, 1e-9);
+    for (const Metrics& metrics : {day, longer}) {
+      // Rent x device hours over tokens, whatever the fleet does.
+      const double tokens = metrics.total.value * metrics.makespan.value / 1e6;
+      const double dollars = metrics.price_usd_per_mtok * tokens;
+      EXPECT_NEAR(dollars / (0.001 * 3600 * metrics.device_hours), 1, 1e-9);
+    }
+  }
+}
+
+// Replicas fail and are repaired while nobody comes, too.
+TEST(LoadSeen, ReplicasFailInTheQuietEndOfACurve) {
+  Scenario scenario = of_curve("0:20, 60:0, 20000:end");
+  scenario.serving.failures = {
+      .mean_time_to_failure = Seconds{100}, .mean_time_to_repair = Seconds{100}, .attempts = 1000};
+  const Metrics metrics = evaluated(scenario).metrics;
+  EXPECT_NEAR(metrics.failures, 100, 30);
+  EXPECT_NEAR(metrics.availability, 0.5, 0.15);
 }
 
 // Sessions that began before the end go on to their last turn.
@@ -200,7 +251,28 @@ TEST(LoadSeen, TheShareThatNeverFitsIsTold) {
       evaluated(scenario, toys::trace({{0, 4, 4}, {1, 400, 4}, {2, 4, 4}, {3, 4, 400}, {4, 4, 4}}));
   EXPECT_EQ(outcome.metrics.requests_refused, 2);
   EXPECT_NEAR(outcome.metrics.refused_share, 0.4, 1e-12);
+  EXPECT_NEAR(outcome.metrics.given_up_share, 0.4, 1e-12);
   EXPECT_EQ(evaluated(served_at(20)).metrics.refused_share, 0);
+  EXPECT_EQ(evaluated(served_at(20)).metrics.given_up_share, 0);
+}
+
+// Whoever is not answered is given up, whether he was refused, shed or failed with his replica.
+TEST(LoadSeen, TheShareThatIsGivenUpIsTold) {
+  Scenario scenario = served_at(160);  // twice what is served
+  scenario.load.requests = 4000;
+  scenario.serving.admission.max_queue = 4;
+  Metrics metrics = evaluated(scenario).metrics;
+  EXPECT_NEAR(metrics.given_up_share, 0.5, 0.05);
+  EXPECT_NEAR(metrics.given_up_share, metrics.requests_shed / 4000, 1e-12);
+  EXPECT_EQ(metrics.refused_share, 0);
+  scenario = served_at(20);
+  scenario.load.requests = 4000;
+  scenario.serving.failures = {
+      .mean_time_to_failure = Seconds{2}, .mean_time_to_repair = Seconds{1}, .attempts = 1};
+  metrics = evaluated(scenario).metrics;
+  EXPECT_GT(metrics.given_up_share, 0.02);
+  EXPECT_NEAR(metrics.given_up_share, metrics.requests_failed / 4000, 1e-12);
+  EXPECT_NEAR(metrics.requests_finished, 4000 * (1 - metrics.given_up_share), 1e-6);
 }
 
 }  // namespace

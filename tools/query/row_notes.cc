@@ -63,7 +63,7 @@ constexpr RowNote kNotes[] = {
     {"failures < 30 and serving.failures.mean_time_to_failure > 0",
      "saw fewer than 30 failures (failures): what these do to figures may be far off",
      "state more 'load.requests'"},
-    {"load_seen < 0.9 and saturation != 'overloaded'",
+    {"load_seen < 0.9",
      "are over before their load has come (load_seen below 0.9): of sessions mostly first turns, "
      "or only a part of a curve, a trace or the clients, so that figures are those of a lighter "
      "load",
@@ -82,7 +82,7 @@ constexpr RowNote kNotes[] = {
      "state more 'load.requests', or a longer 'load.warmup'"},
     {"steady == 0 and (saturation == 'stable' or saturation == 'backlogged') and precision_met >= "
      "0",
-     "are not of a system that had filled up (steady 0)",
+     "are not of a system that had filled up, or saw too few failures (steady 0)",
      "state more 'load.requests', or a longer 'load.warmup'"},
     {"precision_met == 0 and load.requests > 0 and (saturation == 'stable' or saturation == "
      "'backlogged')",
@@ -93,6 +93,10 @@ constexpr RowNote kNotes[] = {
      "have figures that another seed moves by more than 2%, though they last as long as automatic "
      "runs may (precision_met 0)",
      "state more 'load.requests' than the row has"},
+    {"load.shared_prefix > load.lengths.prompt",
+     "share more than their mean prompt (load.shared_prefix above load.lengths.prompt, of which it "
+     "is a part): shorter prompts are shared but for their last token",
+     "state 'load.lengths.prompt' with what is shared"},
     {"cut_share > 0.05",
      "cut off more than 5% of the tokens that load.lengths states (cut_share): means are lower "
      "than stated",

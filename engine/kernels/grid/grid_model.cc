@@ -16,12 +16,13 @@ KernelTime time_with_grid(Family family, const Op& op, const Device& device,
 
 std::optional<Refusal> grid_problem(const Device& device, const Quantization& quant) {
   const SystolicArray& array = device.array;
-  if (!array.on()) {
+  if ((array.rows > 0) != (array.columns > 0)) {
     return Refusal{ReasonClass::format,
                    fmt::format("a grid of {} rows and {} columns multiplies nothing: state both "
                                "device.array.rows and device.array.columns, or neither",
                                array.rows, array.columns)};
   }
+  if (!array.on()) return std::nullopt;
   constexpr double rounding = 0.99;  // of a stated peak
   const Dtype dtype = compute_dtype(quant.weights, quant.activations);
   const FlopsPerSecond stated = matrix_peak(device, dtype), grid = grid_peak(device);

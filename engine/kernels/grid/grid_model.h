@@ -14,14 +14,12 @@
 
 namespace engine {
 
-// One that states a row or a column alone is none, and is refused.
-constexpr bool has_grid(const Device& device) {
-  return device.array.rows > 0 || device.array.columns > 0;
-}
+constexpr bool has_grid(const Device& device) { return device.array.on(); }
 
 KernelTime time_with_grid(Family family, const Op& op, const Device& device,
                           const Calibration* calibration);
-// A peak that was stated for something else, or that the grid was altered under, would cut the grid short without a word.
+// Rows without columns multiply nothing. And a peak that was stated for something else, or that the grid was altered under, would cut the
+// grid short without a word.
 std::optional<Refusal> grid_problem(const Device& device, const Quantization& quant);
 // Cycles, energy by level, and area.
 void report_grid(const OpList& ops, const Device& device, ChipFigures& figures);

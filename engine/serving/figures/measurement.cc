@@ -26,6 +26,13 @@ double burstiness_of(const Load& load) {
   return load.arrivals == ArrivalKind::gamma ? calls * load.cv * load.cv : calls;
 }
 
+double curve_end(const Load& load) {
+  std::string reason;
+  if (load.arrivals != ArrivalKind::curve) return 0;
+  const auto curve = parse_rate_curve(load.curve, reason);
+  return curve && curve->ends() ? curve->end : 0;
+}
+
 }  // namespace
 
 RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace,
@@ -36,6 +43,7 @@ RunPlan run_plan(const Load& load, const LoadLevel& level, const Trace* trace,
                .earliest = loop ? std::max(settling, load.ramp.value) : settling,
                .window = load.window.value,
                .fleet = fleet.settling,
+               .curve_end = curve_end(load),
                .burstiness = burstiness_of(load),
                .unit_size = load.calls_of_session()};
   const bool changes = load.arrivals == ArrivalKind::trace || load.arrivals == ArrivalKind::curve;
@@ -107,8 +115,7 @@ void RunWatch::reset(const RunPlan& plan) {
   if (plan.lasts > 0) add_clock_edge(plan.lasts);
   snapshots_.clear();
   untold_.clear();
-  const bool stated = plan.warmup > 0 || plan.window > 0;
-  const std::int64_t snapshots = stated ? kSnapshotsForAPart : kSnapshots;
+  const std::int64_t snapshots = plan.states_part() ? kSnapshotsForAPart : kSnapshots;
   stride_ = std::max<std::int64_t>(1, plan.units / snapshots / round) * round;
   find_next_look(0);
 }
@@ -234,14 +241,15 @@ bool RunWatch::shows_its_pace(const Length& length) const {
   return length.finished_by_end - length.finished_by_begin >= length.inside_at_end;
 }
 
-// As far as it is known; a whole run ends at `last_finish`.
+// As far as it is known; a whole run ends at `last_finish`. A curve with an end says for how long there is a load, whenever requests come.
 MeasuredPart RunWatch::part_until(double last_finish) const {
   MeasuredPart part;
   const Length& length = lengths_[std::size_t(length_)];
   const bool automatic = plan_.warmup <= 0;
   if (plan_.kind == RunKind::whole) {
-    part.from = automatic ? first_arrival_ : plan_.warmup;
-    part.until = last_finish;
+    const double begin = plan_.curve_end > 0 ? 0 : first_arrival_;
+    part.from = automatic ? begin : plan_.warmup;
+    part.until = std::max(last_finish, plan_.curve_end);
     part.all = automatic && plan_.window <= 0;
   } else {
     // A warm-up is as long as it is stated; clients or later turns that come after it are missing all the same.

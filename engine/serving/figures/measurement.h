@@ -27,6 +27,7 @@ struct RunPlan {
   double window = 0;       // seconds, as stated; 0: to the last arrival
   double fleet = 0;        // seconds that a fleet takes to follow its load; 0: it does not
   double lasts = 0;        // seconds that a run of no stated length lasts: its fleet's timetable
+  double curve_end = 0;    // seconds at which the load's curve ends; 0: it has no end
   double burstiness = 1;   // variance of how many requests come in a long time, over their mean
   std::int64_t round = 1;  // closed: units that finish together
   std::int64_t units = 1;  // of the first length
@@ -36,6 +37,8 @@ struct RunPlan {
   bool endless = false;  // arrivals go on until what is measured has finished
   bool cut = false;      // what comes later than `lasts` is left out of the first length, too
 
+  // Rather than the system's own pace, the load says what is measured.
+  bool states_part() const { return warmup > 0 || window > 0; }
   // The same, of this one length.
   RunPlan of_length(std::int64_t stated) const {
     RunPlan plan = *this;

@@ -68,7 +68,8 @@ RunVerdict Referee::judge(ServingStats& stats) {
   const MeasuredPart part = stats.watch().part(stats.summary().last_finish);
   const std::span<const Snapshot> snapshots = stats.watch().snapshots(part);
   const bool limits = setup_.slo->any();
-  const bool closed = stats.watch().plan().kind == RunKind::closed;
+  const RunPlan& plan = stats.watch().plan();
+  const bool closed = plan.kind == RunKind::closed;
   // Of a long run of a stated length the later requests are still there one by one, and of all those before them the sums.
   double queued = stats.measured().queued, inside = stats.measured().in_service;
   double stay = 0, stayed = 0;
@@ -103,19 +104,23 @@ RunVerdict Referee::judge(ServingStats& stats) {
     if (request.output > 1) samples.tpot.push_back(ServingStats::tpot_of(request));
     samples.e2e.push_back(stats.e2e_of(request));
   }
-  LoadEvidence evidence{.kind = stats.watch().plan().kind,
-                        .settled = part.settled,
+  const double mean_stay = stayed > 0 ? stay / stayed : 0;
+  LoadEvidence evidence{.kind = plan.kind,
+                        .settled = part.settled && (plan.warmup <= 0 || plan.warmup >= mean_stay),
                         .snapshots = snapshots,
                         .queue_share = inside > 0 ? queued / inside : 0,
-                        .restless = work.with_arrivals(stats.watch().plan().burstiness)};
+                        .restless = work.with_arrivals(plan.burstiness)};
   const FleetSeen fleet = setup_.fleet ? setup_.fleet(part) : FleetSeen{};
-  evidence.requests_of_session = double(stats.watch().plan().unit_size);
+  evidence.requests_of_session = double(plan.unit_size);
   evidence.failures_unknown = !fleet.failures_known;
-  evidence.may_go_on = stats.watch().plan().endless && stats.watch().can_lengthen();
+  evidence.may_go_on = plan.endless && stats.watch().can_lengthen();
   if (!snapshots.empty()) {
     const double since = snapshots.back().time - stats.watch().first_arrival();
-    evidence.stays = stay > 0 ? since / (stay / stayed) : 0;
+    evidence.stays = mean_stay > 0 ? since / mean_stay : 0;
   }
+  if (plan.states_part() && mean_stay > 0) evidence.stays_of_part = part.span() / mean_stay;
+  evidence.unit_stay = mean_stay * evidence.requests_of_session;
+  evidence.filled = stats.watch().first_arrival() + plan.earliest + 2 * evidence.unit_stay;
   if (snapshots.size() > 1 && setup_.capacity > 0) {
     const double arrived = snapshots.back().arrived - snapshots.front().arrived;
     const double seconds = snapshots.back().time - snapshots.front().time;
@@ -123,6 +128,8 @@ RunVerdict Referee::judge(ServingStats& stats) {
   }
   RunVerdict verdict{.saturation = saturation_of(evidence),
                      .throughput_error = finished_rate(snapshots).relative(),
+                     .settled = evidence.settled,
+                     .failures_known = fleet.failures_known,
                      .cache_drift = reads.drift()};
   // Only figures have a rent. Of a system that does not keep up, all of the fleet is on.
   verdict.fleet_seen = setup_.purpose != RunPurpose::figures ||
@@ -141,10 +148,8 @@ RunVerdict Referee::judge(ServingStats& stats) {
     return stats.gap_percentile(std::min(1.0, share * (answered + given_up) / answered));
   });
   // What a system that does not keep up shows so far says nothing about what it comes to.
-  const bool keeps_up =
-      verdict.saturation == Saturation::stable || verdict.saturation == Saturation::backlogged;
-  verdict.slo.decided = verdict.slo.decided && (keeps_up || verdict.slo.missed);
-  verdict.slo.known = verdict.slo.known && (keeps_up || verdict.slo.missed);
+  verdict.slo.decided = verdict.slo.decided && (verdict.keeps_up() || verdict.slo.missed);
+  verdict.slo.known = verdict.slo.known && (verdict.keeps_up() || verdict.slo.missed);
   return verdict;
 }
 

@@ -21,15 +21,22 @@ struct RunVerdict {
   Saturation saturation = Saturation::undecided;
   double throughput_error = kNever;  // half the width of its 95% interval, over its mean
   SloVerdict slo;
-  bool fleet_seen = true;  // for long enough to tell its size, where a fleet follows the load
-  double cache_drift = 0;  // CacheReads::drift of the measured part
+  bool settled = false;        // the measured part is of a system that had filled up
+  bool fleet_seen = true;      // for long enough to tell its size, where a fleet follows the load
+  bool failures_known = true;  // none are stated, or there were many of them
+  double cache_drift = 0;      // CacheReads::drift of the measured part
 
+  bool keeps_up() const {
+    return saturation == Saturation::stable || saturation == Saturation::backlogged;
+  }
   bool caches_level() const { return std::abs(cache_drift) <= kGrowing; }
   // Less and less has to be read: what looks like an overload may pass.
   bool caches_fill() const { return cache_drift < -kGrowing; }
   bool precise() const {
-    return throughput_error <= kPrecise && (slo.precise || slo.known) && fleet_seen;
+    return throughput_error <= kPrecise && (slo.precise || slo.known) && fleet_seen &&
+           failures_known;
   }
+  bool steady() const { return settled && keeps_up() && caches_level() && failures_known; }
 };
 
 // What a part tells about a fleet.

@@ -108,6 +108,11 @@ Growth growth_of(std::span<const Snapshot> snapshots, const ComeAndGone& counts)
   return growth;
 }
 
+std::span<const Snapshot> later_than(double time, std::span<const Snapshot> snapshots) {
+  const auto first = std::ranges::lower_bound(snapshots, time, {}, &Snapshot::time);
+  return {first, snapshots.end()};
+}
+
 // Finished in the later half of the part over those of the earlier half: far above 1 where a system
 // still fills up.
 double quickening(std::span<const Snapshot> snapshots) {
@@ -257,6 +262,52 @@ SloVerdict judge_slo(const Slo& slo, const LatencySamples& samples,
   return verdict;
 }
 
+namespace {
+
+// What is inside of a run that is measured whole, or of a part of it.
+struct WholeGrowth {
+  Growth requests, sessions;
+
+  // In excess of chance and of a twentieth of what arrives.
+  bool piles_up(const Restlessness& restless, double calls) const {
+    const auto& [arrivals, least_work, most_work] = restless;
+    return (requests.goes_on(arrivals + most_work) && requests.share() > kGrowing) ||
+           (sessions.goes_on(arrivals / calls + most_work) && sessions.share() > kGrowing);
+  }
+  bool grows() const {
+    const auto is_growth = [](const Growth& growth) {
+      return growth.rise > growth.calm() && growth.share() > kGrowing;
+    };
+    return is_growth(requests) || is_growth(sessions);
+  }
+};
+WholeGrowth whole_growth(std::span<const Snapshot> snapshots, double calls) {
+  const Growth requests = growth_of(snapshots, kRequestsInside);
+  return {requests, calls > 1 ? growth_of(snapshots, kSessionsInside) : requests};
+}
+
+// More than could be served, whatever is seen of it.
+bool far_beyond(const LoadEvidence& evidence) { return evidence.offered_share > 1.5; }
+
+// While it fills up any system finishes less than arrives. So what has piled up is an overload only where it goes on doing so afterwards, for
+// several stays; or where requests queue, and far more of them come than could be served.
+Saturation saturation_of_whole(const LoadEvidence& evidence, Saturation bounded,
+                               Saturation beyond) {
+  constexpr double several = 4;
+  const double calls = evidence.requests_of_session;
+  if (!whole_growth(evidence.snapshots, calls).piles_up(evidence.restless, calls)) return bounded;
+  const std::span<const Snapshot> later = later_than(evidence.filled, evidence.snapshots);
+  if (later.empty() || later.back().time < evidence.filled + several * evidence.unit_stay) {
+    const bool queues = bounded == Saturation::backlogged;
+    return queues && far_beyond(evidence) ? beyond : Saturation::undecided;
+  }
+  const WholeGrowth growth = whole_growth(later, calls);
+  if (growth.piles_up(evidence.restless, calls)) return beyond;
+  return growth.grows() ? Saturation::undecided : bounded;
+}
+
+}  // namespace
+
 Saturation saturation_of(const LoadEvidence& evidence) {
   // Queues of less than a fifth of the time in service are the ordinary waiting for a step to end.
   constexpr double noticeable = 0.2;
@@ -268,6 +319,8 @@ Saturation saturation_of(const LoadEvidence& evidence) {
   // What piles up while a replica is under repair may be worked off, unless all replicas could not serve it.
   const bool one_outage = evidence.failures_unknown && evidence.offered_share < 1.1;
   const Saturation beyond = one_outage ? Saturation::undecided : Saturation::overloaded;
+  if (evidence.stays_of_part < 1) return Saturation::undecided;
+  if (evidence.kind == RunKind::whole) return saturation_of_whole(evidence, bounded, beyond);
   if (evidence.kind == RunKind::closed) {
     return evidence.settled ? bounded : Saturation::undecided;
   }
@@ -277,11 +330,6 @@ Saturation saturation_of(const LoadEvidence& evidence) {
   const Growth sessions = calls > 1 ? growth_of(evidence.snapshots, kSessionsInside) : growth;
   const bool requests_grow = growth.goes_on(arrivals + most_work);
   const bool sessions_grow = sessions.goes_on(arrivals / calls + most_work);
-  if (evidence.kind == RunKind::whole) {
-    const bool piles_up = (requests_grow && growth.share() > kGrowing) ||
-                          (sessions_grow && sessions.share() > kGrowing);
-    return piles_up ? beyond : bounded;
-  }
   if (!evidence.settled) {
     // Still filling up, or never able to: then as much is finished early as late.
     if (evidence.snapshots.size() < kFewestBatches) return Saturation::undecided;
@@ -289,11 +337,10 @@ Saturation saturation_of(const LoadEvidence& evidence) {
     const bool too_soon = evidence.stays < 4;
     if (too_soon && evidence.may_go_on) return Saturation::undecided;
     const bool flat = !too_soon && quickening(evidence.snapshots) < 1.1;
-    const bool far_beyond = evidence.offered_share > 1.5;
     // Bursts bring more by chance than requests that come one by one.
     const double chance = calm * std::sqrt(std::max(1.0, arrivals));
     const bool behind = growth.share() > kGrowing && growth.rise > chance;
-    return behind && (flat || far_beyond) ? beyond : Saturation::undecided;
+    return behind && (flat || far_beyond(evidence)) ? beyond : Saturation::undecided;
   }
   // The longest answers come in long after the others, and what is inside grows until they end.
   if (requests_grow || sessions_grow) {

@@ -145,6 +145,11 @@ struct LoadEvidence {
   double offered_share = 0;             // rate of arrivals over the estimated capacity; 0: unknown
   // Time since the first arrival over the mean time in service of those finished.
   double stays = kNever;
+  // Length of the measured part over the same, where a warm-up or a window is stated.
+  double stays_of_part = kNever;
+  // Of whole runs: seconds that the requests of a session are in service, one after another, and the moment at which a system that keeps up
+  // has filled up. Its longest answers may come in later.
+  double unit_stay = 0, filled = 0;
   // A run that can go on had better, before it is called overloaded.
   bool may_go_on = false;
   Restlessness restless;

@@ -69,7 +69,9 @@ void report_load_seen(const PlayedLoad& played, const ServingSim& sim, Metrics& 
   metrics.cut_share = cut_share(played);
   const ServingStats::Summary summary = sim.stats().summary();
   const double left = summary.finished + summary.refused + summary.shed + summary.failed;
-  if (left > 0) metrics.refused_share = summary.refused / left;
+  if (left <= 0) return;
+  metrics.refused_share = summary.refused / left;
+  metrics.given_up_share = (left - summary.finished) / left;
 }
 
 bool carries(const PlayedLoad& played, const ServingSim& sim) {

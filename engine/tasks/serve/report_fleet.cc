@@ -22,7 +22,6 @@ void report_failures(std::span<const PoolSetup> pools, const ServingSim& sim, Me
   const ServingStats::Summary summary = sim.stats().summary();
   metrics.requests_held = summary.held;
   metrics.failures = count;
-  if (!sim.failures_are_known() && metrics.precision_met > 0) metrics.precision_met = 0;
   metrics.requests_retried = summary.retried;
   metrics.requests_failed = summary.failed;
   metrics.lost_tokens = summary.failure_lost_tokens;

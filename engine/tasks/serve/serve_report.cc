@@ -241,7 +241,7 @@ void report_drafts(const ServePools& pools, ServingSim& sim, Metrics& metrics) {
 
 // Where a run is measured to its last answer, that comes after its last arrival, and a run that is stopped never answers some of
 // those that came: all arrivals count, or all after a warm-up, up to the last one, each with the gap before it. What comes at once
-// comes at no rate.
+// comes at no rate. A curve with an end says for how long requests come.
 RequestsPerSecond offered_rate(const ServingStats& stats) {
   const MeasuredPart& part = stats.part();
   const RunWatch& watch = stats.watch();
@@ -250,6 +250,10 @@ RequestsPerSecond offered_rate(const ServingStats& stats) {
   if (!to_the_last) return RequestsPerSecond{stats.measured().arrived / part.span()};
   const bool from_the_first = part.from <= watch.first_arrival();
   const double came = from_the_first ? double(watch.arrivals()) : stats.measured().arrived;
+  if (const double end = watch.plan().curve_end; end > 0) {
+    const double until = std::min(part.until, std::max(end, watch.last_arrival()));
+    return RequestsPerSecond{came / (until - part.from)};
+  }
   const double arriving = watch.last_arrival() - std::max(part.from, watch.first_arrival());
   return RequestsPerSecond{arriving > 0 ? (came - 1) / arriving : kNoValue};
 }
@@ -285,9 +289,7 @@ void report_measurement(const ServingSim& sim, Outcome& outcome) {
   metrics.measured_from = Seconds{part.from};
   metrics.measured_until = Seconds{part.until};
   metrics.requests_measured = sim.stats().measured().requests;
-  const bool keeps_up =
-      verdict.saturation == Saturation::stable || verdict.saturation == Saturation::backlogged;
-  metrics.steady = part.settled && keeps_up && verdict.caches_level() ? 1 : 0;
+  metrics.steady = verdict.steady() ? 1 : 0;
   if (metrics.prefix_hit_rate > 0) metrics.cache_drift = std::abs(verdict.cache_drift);
   if (!whole) metrics.precision_met = verdict.precise() ? 1 : 0;
 }

@@ -45,6 +45,7 @@ struct ServingFigures {
   double requests_finished = kNoValue;
   double requests_refused = kNoValue;
   double refused_share = kNoValue;
+  double given_up_share = kNoValue;
   double load_seen = kNoValue;
   Seconds curve_tail{kNoValue};
   double cut_share = kNoValue;
@@ -149,7 +150,8 @@ struct ServingFigures {
     visit("queue_p99", self.queue_p99,
           "task serve: time from arrival to the first step that the request is part of, p99");
     visit("offered", self.offered,
-          "task serve: requests that arrive in the measured part, over the time in which they do");
+          "task serve: requests that arrive in the measured part, over the time in which they do "
+          "(until the end of a load.curve that has one)");
     visit("throughput", self.throughput, "task serve: requests finished in the measured part");
     visit(
         "throughput_low", self.throughput_low,
@@ -187,6 +189,9 @@ struct ServingFigures {
           "task serve: share of the requests that could never fit (serving.kv_blocks, "
           "model.max_context), over the whole run: latencies and rates are those of the others, "
           "which are shorter");
+    visit("given_up_share", self.given_up_share,
+          "task serve: share of the requests that were refused, shed or failed, over the whole "
+          "run: latencies are those of the others");
     visit(
         "load_seen", self.load_seen,
         "task serve: how much of the load the run has seen. Of a rate: offered, over what "
@@ -247,7 +252,8 @@ struct ServingFigures {
     visit("steps", self.steps, "task serve: engine steps of the whole run");
     visit("makespan", self.makespan,
           "task serve: length of the whole run: from the start until the engine has made the last "
-          "answer that counts, which its client has later where tokens queue in front of it");
+          "answer that counts, which its client has later where tokens queue in front of it, and "
+          "until the end of a load.curve that has one");
     visit("capacity_monotone", self.capacity_monotone,
           "task serve: 1 when no lower rate that was tried missed capacity.slo or slo");
     visit(
@@ -261,7 +267,8 @@ struct ServingFigures {
         "task serve: end of the warm-up; rates, and latencies of requests that arrive, are counted "
         "from here");
     visit("measured_until", self.measured_until,
-          "task serve: end of the measured part, as a rule the last arrival");
+          "task serve: end of the measured part, as a rule the last arrival; of a load.curve that "
+          "ends, its end or the last answer");
     visit("requests_measured", self.requests_measured,
           "task serve: answered requests that arrived in the measured part: latencies are theirs");
     visit(
@@ -269,7 +276,8 @@ struct ServingFigures {
         "task serve: 1 when the measured part is of a system that had filled up and keeps up with "
         "its load, and what its caches have does not change (cache_drift); 0 for overload, traces, "
         "curves and load.measure: whole, where load.warmup ends before all clients or later turns "
-        "of sessions have come, and where the run is too short to tell");
+        "of sessions have come or before a request's time in service is over, where replicas fail "
+        "and fewer than 30 failures were seen, and where the run is too short to tell");
     visit(
         "precision_met", self.precision_met,
         "task serve: 1 when the throughput is known to 2% (95% interval from batch means), and "

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace engine {
 namespace {
 
@@ -247,6 +249,19 @@ TEST(Measurement, LengthsFollowTheLoad) {
   plan = run_plan(load, {.clients = 50'000}, nullptr);
   EXPECT_EQ(plan.units, 200'000);
   EXPECT_EQ(plan.lengths, 1);
+}
+
+// A curve that ends is a load from its start to its end, whenever requests come.
+TEST(Measurement, OfACurveThatEndsIsAllOfTheCurve) {
+  for (const double end : {105.0, 1000.0}) {
+    RunWatch watch;
+    watch.reset({.kind = RunKind::whole, .curve_end = end, .units = 100});
+    watch.arrived(3, true);
+    watch.finished(3, 109, true);
+    const MeasuredPart part = watch.part(109);
+    EXPECT_EQ(part.from, 0);
+    EXPECT_EQ(part.until, std::max(109.0, end));
+  }
 }
 
 }  // namespace

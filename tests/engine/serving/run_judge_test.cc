@@ -354,5 +354,66 @@ TEST(RunJudge, CachesThatFillUpAreToldFromChance) {
   EXPECT_EQ(drift_of(99, 0.4, 1), 0);  // too few tell nothing
 }
 
+// A system with room for everybody, each of whom stays ten seconds: what is inside grows until it has filled up, and never again.
+std::vector<Snapshot> filling_run(double rate, double seconds) {
+  std::vector<Snapshot> snapshots;
+  for (int i = 0; i <= 40; ++i) {
+    const double time = seconds * i / 40;
+    snapshots.push_back(
+        {.time = time, .arrived = rate * time, .finished = rate * std::max(0.0, time - 10)});
+  }
+  return snapshots;
+}
+
+// Filling up is no overload of a run that is measured whole, however short it is.
+TEST(RunJudge, WholeRunsFillUpWithoutAnOverload) {
+  for (const double seconds : {5, 10, 15, 30, 60, 100, 1000}) {
+    const std::vector<Snapshot> snapshots = filling_run(20, seconds);
+    const Saturation found = saturation_of({.kind = RunKind::whole,
+                                            .snapshots = snapshots,
+                                            .offered_share = 0.5,
+                                            .unit_stay = 10,
+                                            .filled = 20});
+    EXPECT_NE(found, Saturation::overloaded) << seconds;
+    if (seconds >= 60) {
+      EXPECT_EQ(found, Saturation::stable) << seconds;
+    }
+    if (seconds <= 10) {
+      EXPECT_EQ(found, Saturation::undecided) << seconds;
+    }
+  }
+}
+
+// What piles up on and on is one, once the run has lasted for several stays; before that where requests queue and
+// far more of them come than could be served.
+TEST(RunJudge, WholeRunsThatLagBehindAreOverloaded) {
+  const auto verdict = [](double seconds, double offered_share, double queue_share = 0.5) {
+    const std::vector<Snapshot> snapshots = even_run(30, 20, seconds, 0);
+    return saturation_of({.kind = RunKind::whole,
+                          .snapshots = snapshots,
+                          .queue_share = queue_share,
+                          .offered_share = offered_share,
+                          .unit_stay = 10,
+                          .filled = 20});
+  };
+  EXPECT_EQ(verdict(70, 1.2), Saturation::overloaded);
+  EXPECT_EQ(verdict(1000, 1.2), Saturation::overloaded);
+  EXPECT_EQ(verdict(50, 1.2), Saturation::undecided);
+  EXPECT_EQ(verdict(50, 3), Saturation::overloaded);
+  EXPECT_EQ(verdict(50, 3, 0.1), Saturation::undecided);
+}
+
+// Of a stated part that is shorter than a request stays nothing is known, whatever kind of run it is part of.
+TEST(RunJudge, AStatedPartIsLongerThanAStay) {
+  const std::vector<Snapshot> snapshots = even_run(20, 20, 100);
+  for (const RunKind kind : {RunKind::open, RunKind::closed, RunKind::whole}) {
+    LoadEvidence evidence{.kind = kind, .settled = true, .snapshots = snapshots};
+    evidence.stays_of_part = 0.9;
+    EXPECT_EQ(saturation_of(evidence), Saturation::undecided);
+    evidence.stays_of_part = 1.1;
+    EXPECT_EQ(saturation_of(evidence), Saturation::stable);
+  }
+}
+
 }  // namespace
 }  // namespace engine
