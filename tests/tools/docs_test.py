@@ -196,6 +196,10 @@ class Reference(unittest.TestCase):
         self.assertEqual(rows["task"], ("step | request | serve | train | denoise | classify", "step", "what is evaluated"))
         self.assertEqual(rows["device.array.dataflow"][:2], ("weight_stationary | output_stationary", "weight_stationary"))
         self.assertEqual(rows["device.clock"][:2], ("Hz", "1 GHz"))
+        self.assertEqual(rows["speculation.method"][:2], ("none | draft_model | ngram | heads | mtp | self", "none"))
+        for path, (values, default, meaning) in rows.items():
+            self.assertNotIn("|", default, path)
+            self.assertNotRegex(meaning, r"  ", path)
 
     def test_a_spec_has_a_page(self):
         page = printed_pages.spec_page(PROGRAM, "devices", "h100-sxm")

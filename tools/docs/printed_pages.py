@@ -93,8 +93,8 @@ def rows_of(printed, last):
     for line in lines:
         cells, at = [], 0
         for width in widths[:last]:
-            if at + width - 1 < len(line) and line[at + width - 1] != " ":
-                width = len(re.match(r"\S+(?: \| \S+)*", line[at:])[0]) + 1
+            choice = re.match(r"\S*(?: \| \S+)*", line[at:])[0]
+            width = max(width, len(choice) + 1)
             cells.append(line[at:at + width].strip())
             at += width
         rows.append([*cells, line[at:].strip()])
