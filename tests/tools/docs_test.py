@@ -245,6 +245,8 @@ class TheReaderOfPages(unittest.TestCase):
 
     def test_lists_for_the_site(self):
         self.assertEqual(site_pages.as_python_markdown("Text:\n- one\n  more\n  - two\n\nEnd\n"), "Text:\n\n- one\n    more\n    - two\n\nEnd\n")
+        self.assertEqual(site_pages.as_python_markdown("- one\n\n  | a |\n\n  more\n- two\n- three\n"),
+                         "- one\n\n    | a |\n\n    more\n\n- two\n- three\n")
 
 
 if __name__ == "__main__":

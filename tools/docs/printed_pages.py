@@ -164,7 +164,7 @@ def choices_page(program):
             "the program says of them. When a field counts is on the page of all [fields](fields.md).\n\n")
     for (names, meaning, default), paths in choices(program).items():
         said = {name: what for name, what in clauses(meaning).items() if name in names}
-        first = meaning[:min([meaning.find(f"{name}: ") for name in said])].rstrip("; ") if said else meaning
+        first = (meaning[:min([meaning.find(f"{name}: ") for name in said])] if said else meaning).rstrip("; .")
         text += f"## {', '.join(paths)}\n\n" + (f"{cell(first[0].upper() + first[1:])}. " if first else "")
         text += f"Unless stated: {code(default)}.\n\n" if default else "\n\n"
         text += table(["value", "meaning"], [[code(name), cell(said.get(name, ""))] for name in names]) if said else \

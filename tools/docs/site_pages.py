@@ -109,13 +109,14 @@ def hidden(text):
 def as_python_markdown(text):
     """The same page for the site's reader of Markdown, which wants an empty line before a list, and four spaces where GitHub takes two."""
     _, prose = tree_pages.blocks_and_prose(text)
-    lines, in_list, made = text.splitlines(), False, []
+    lines, in_list, parted, made = text.splitlines(), False, False, []
     for line, said in zip(lines, prose):
         item = re.match(r"( *)([-*]|\d+\.) ", said)
         if item and not item[1]:
-            if not in_list and made and made[-1].strip():
+            # Also behind a paragraph or a table of the item before: it would go on with this one.
+            if (not in_list or parted) and made and made[-1].strip():
                 made.append("")
-            in_list = True
+            in_list, parted = True, False
         elif line.strip() and not line.startswith(" "):
             if in_list and made[-1].strip() == "":
                 in_list = False
@@ -124,6 +125,7 @@ def as_python_markdown(text):
         if in_list and line.startswith(" "):
             spaces = len(line) - len(line.lstrip(" "))
             line = " " * (4 * (spaces // 2) if spaces < 8 else spaces + 4) + line.lstrip(" ")
+        parted = parted or not line.strip()
         made.append(line)
     return "\n".join(made) + "\n"
 
