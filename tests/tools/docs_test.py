@@ -16,6 +16,7 @@ sys.path.insert(0, str(DOCS))
 
 import printed_pages  # noqa: E402
 import site_pages  # noqa: E402
+import tables  # noqa: E402
 import tree_pages  # noqa: E402
 
 PROGRAM = printed_pages.Program(BINARY, SOURCE)
@@ -160,6 +161,19 @@ class WhatIsPrinted(unittest.TestCase):
             for line in table:
                 self.assertIn(" ".join(line.split()), lines)
 
+    def test_the_capacities(self):
+        with tempfile.TemporaryDirectory(prefix="llmsweep-docs-") as home:
+            self.assertEqual(llmsweep("run", "specs/sweeps/capacity.yaml", "-o", f"{home}/capacity", "--quiet").returncode, 0)
+            import pandas as pd
+
+            points = pd.read_parquet(f"{home}/capacity/points")
+            blocks, _ = tree_pages.blocks_and_prose(PAGES["tools/docs/pages/guides/serving.md"])
+            head, *lines = next(block.text for block in blocks if "capacity_req_per_s" in block.text and block.text.startswith(" ")).splitlines()
+            printed = {" ".join(line.split()) for line in points[head.split()].to_string(index=False).splitlines()}
+            self.assertEqual(len(lines), 4)
+            for line in lines:
+                self.assertIn(" ".join(line.split()), printed)
+
     def test_the_fastest_strategies(self):
         with tempfile.TemporaryDirectory(prefix="llmsweep-docs-") as home:
             self.assertEqual(llmsweep("run", "specs/sweeps/train_70b.yaml", "-o", f"{home}/train_70b", "--quiet").returncode, 0)
@@ -242,6 +256,17 @@ class TheReaderOfPages(unittest.TestCase):
     def test_links_are_changed_and_code_is_not(self):
         self.assertEqual(tree_pages.with_links("[`a`](b.md) `[c](d.md)`\n\n    [e](f.md)\n", str.upper),
                          "[`a`](B.MD) `[c](d.md)`\n\n    [e](f.md)\n")
+
+    def test_tables_know_how_they_are_made(self):
+        found = list(tables.tables_of(SOURCE / "engine" / "serving" / "FLEET.md", SOURCE))
+        self.assertGreaterEqual(len(found), 8)
+        self.assertEqual(found[0].sweep, "disaggregation")
+        self.assertEqual(found[0].command[:4], ["top", "out", "--by", "capacity_req_per_s"])
+        for shown in found:
+            self.assertEqual(shown.command[0], "top", f"{shown.line}: {shown.sweep}")
+        shown = tables.Shown(1, "index  a  b\n    2  x  1\n", "s", ["top"])
+        self.assertEqual(tables.rows_now(shown, "index  a  b\n    1  y  1\n    2  x  9\n"), ["index  a  b", "    2  x  9"])
+        self.assertIsNone(tables.rows_now(shown, "index  a\n    2  x\n"))
 
     def test_lists_for_the_site(self):
         self.assertEqual(site_pages.as_python_markdown("Text:\n- one\n  more\n  - two\n\nEnd\n"), "Text:\n\n- one\n    more\n    - two\n\nEnd\n")
