@@ -17,7 +17,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 # What is asked for in SET.in is pinned in SET.txt, with all it needs; of the charts only the wheel itself,
 # since nothing is installed but one file taken out of it.
-SETS = {"requirements": [], "browser": [], "cluster": [], "python": [], "charts": ["--no-deps"]}
+SETS = {"requirements": [], "browser": [], "cluster": [], "docs": [], "python": [], "charts": ["--no-deps"]}
 
 # Python and the newest glibc a wheel may ask for: Debian 12, Ubuntu 24.04 and Debian 13. A newer glibc
 # takes older wheels too, so pip is offered every level up to it.
