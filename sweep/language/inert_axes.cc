@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@ namespace sweep {
 namespace {
 
 using engine::LeafUse;
+using Reason = std::optional<LeafUse>;
 
 const engine::LeafTable& table() { return engine::leaf_table(); }
 
@@ -33,12 +35,12 @@ struct Counting {
   explicit Counting(const Possibilities& possibilities)
       : can_be(possibilities.can_be()), read(possibilities.read_by_formulas()) {}
 
-  // Null: it counts, or a formula reads it that other leaves follow from.
-  const LeafUse* why_inert(int leaf) const {
-    return read.contains(leaf) ? nullptr : engine::why_inert(leaf, can_be);
+  // Nothing: it counts, or a formula reads it that other leaves follow from.
+  Reason why_inert(int leaf) const {
+    return read.contains(leaf) ? std::nullopt : engine::why_inert(leaf, can_be);
   }
-  const engine::ValueUse* why_another(int leaf, const engine::LeafValue& value) const {
-    if (read.contains(leaf)) return nullptr;
+  std::optional<engine::ValueUse> why_another(int leaf, const engine::LeafValue& value) const {
+    if (read.contains(leaf)) return std::nullopt;
     return engine::why_another(leaf, engine::condition_value(value), can_be);
   }
 
@@ -46,26 +48,29 @@ struct Counting {
   std::set<int> read;
 };
 
-// Why no leaf of an axis counts; null: one does. A whole device or model has many leaves, and some never count: the reason is that
+// Why no leaf of an axis counts; nothing: one does. A whole device or model has many leaves, and some never count: the reason is that
 // of most.
-const LeafUse* why_all_inert(const std::vector<int>& leaves, const Counting& counting) {
-  std::map<std::string_view, int> leaves_by_reason;
-  const LeafUse* commonest = nullptr;
+Reason why_all_inert(const std::vector<int>& leaves, const Counting& counting) {
+  std::map<std::string, int> leaves_by_reason;
+  Reason commonest;
+  int most = 0;
   for (const int leaf : leaves) {
-    const LeafUse* reason = counting.why_inert(leaf);
-    if (reason == nullptr) return nullptr;
-    const int count = ++leaves_by_reason[reason->where];
-    if (commonest == nullptr || count > leaves_by_reason[commonest->where]) commonest = reason;
+    const Reason reason = counting.why_inert(leaf);
+    if (!reason) return std::nullopt;
+    const int count = ++leaves_by_reason[reason->where()];
+    if (count <= most) continue;
+    commonest = reason;
+    most = count;
   }
   return commonest;
 }
 
 // What is wrong with a value that is another one in every point; nothing, where it is itself in some.
 std::string another_value(int leaf, const engine::LeafValue& value, const Counting& counting) {
-  const engine::ValueUse* use = counting.why_another(leaf, value);
-  if (use == nullptr) return "";
-  return fmt::format("'{}: {}' is {} here: it differs only where {}", use->path, use->value,
-                     use->otherwise, use->where);
+  const std::optional<engine::ValueUse> use = counting.why_another(leaf, value);
+  if (!use) return "";
+  return fmt::format("'{}: {}' is {} here: it differs only where {}", engine::leaf_at(leaf).path,
+                     use->value, use->otherwise, use->unless.where());
 }
 
 void check_values(const Axis& axis, const engine::Location& place, const Counting& counting,
@@ -234,13 +239,13 @@ std::string located(const engine::Location& where, const std::string& said) {
 struct IdleRole {
   std::string name;
   engine::Location where;
-  const LeafUse* reason;
+  LeafUse reason;
 
   std::string said() const {
-    return fmt::format("'{}' changes nothing here: it counts only where {}", name, reason->where);
+    return fmt::format("'{}' changes nothing here: it counts only where {}", name, reason.where());
   }
   // Others wait for what an axis, or a user's next edit, may bring: images, drafts.
-  bool of_another_task() const { return reason->where.starts_with("task is "); }
+  bool of_another_task() const { return reason.where().starts_with("task is "); }
 };
 
 std::vector<IdleRole> idle_roles(const SpaceParts& parts,
@@ -249,9 +254,10 @@ std::vector<IdleRole> idle_roles(const SpaceParts& parts,
   std::vector<IdleRole> idle;
   for (const auto& [present, where] : roles) {
     const bool stated = possibilities.of(present).any([](double value) { return value != 0; });
-    const LeafUse* reason = stated ? engine::why_inert(present, possibilities.can_be()) : nullptr;
+    const Reason reason =
+        stated ? engine::why_inert(present, possibilities.can_be()) : std::nullopt;
     const std::string& path = engine::leaf_at(present).path;
-    if (reason != nullptr) idle.push_back({path.substr(0, path.rfind('.')), where, reason});
+    if (reason) idle.push_back({path.substr(0, path.rfind('.')), where, *reason});
   }
   return idle;
 }
@@ -278,10 +284,10 @@ std::vector<std::string> notes_on_idle_fields(const SpaceParts& parts,
     const engine::LeafValue value = engine::get_leaf(parts.base, leaf);
     // What is stated as it is by default changes nothing, wherever it counts; but it may be another value.
     const bool as_by_default = value == engine::get_leaf(defaults, leaf);
-    const LeafUse* reason = as_by_default ? nullptr : counting.why_inert(number);
-    const std::string said = reason != nullptr
+    const Reason reason = as_by_default ? std::nullopt : counting.why_inert(number);
+    const std::string said = reason
                                  ? fmt::format("'{}' changes nothing here: it counts only where {}",
-                                               field.path, reason->where)
+                                               field.path, reason->where())
                                  : another_value(number, value, counting);
     if (!said.empty()) note(field.where, said);
   }
@@ -321,9 +327,9 @@ class IdleOverrides {
     });
     if (as_by_default || axis.role != kNone) return;
     std::string said;
-    if (const LeafUse* reason = why_all_inert(leaves_of(axis), counting)) {
+    if (const Reason reason = why_all_inert(leaves_of(axis), counting)) {
       said = fmt::format("'{}' changes nothing here: it counts only where {}", axis.path,
-                         reason->where);
+                         reason->where());
     } else {
       for (const Edit& edit : axis.edits) {
         if (said.empty()) said = another_value(edit.leaf, edit.value, counting);
@@ -356,17 +362,16 @@ void check_inert_axes(const SpaceParts& parts, const std::vector<engine::Locatio
     const Axis& axis = parts.axes[i];
     // Overrides of a sub-sweep's base are no axes, though they are kept as such.
     if (axis.label_column == kNone && axis.interval.leaf == kNone) continue;
-    const LeafUse* reason = why_all_inert(leaves_of(axis), counting);
-    if (reason == nullptr) {
+    const Reason reason = why_all_inert(leaves_of(axis), counting);
+    if (!reason) {
       check_values(axis, places[i], counting, reading);
       continue;
     }
     std::string hint = counterpart_hint(axis.path, tasks);
     if (hint.empty()) hint = "remove the axis, or change what it depends on";
-    reading.mistake(places[i],
-                    "'" + axis.path + "' changes nothing here: it counts only where " +
-                        std::string(reason->where),
-                    hint);
+    reading.mistake(
+        places[i],
+        "'" + axis.path + "' changes nothing here: it counts only where " + reason->where(), hint);
   }
 }
 
