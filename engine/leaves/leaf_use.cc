@@ -39,9 +39,10 @@ std::uint64_t tasks_of(const Condition& condition) {
 // Whether a condition of a section is about the leaf itself, which is then free of it: of all fields of an index, the one that says
 // whether there is an index.
 bool asks_for(const LeafUse& use) {
-  return std::ranges::any_of(*use.condition, [&use](const Test& test) {
-    return !test.path.empty() && !follows_from_place(test) &&
-           leaf_at(use.leaf).path == path_of(use, test.path);
+  const std::string& path = leaf_at(use.leaf).path;
+  return std::ranges::any_of(*use.condition, [&](const Test& test) {
+    // The first is quick, and seldom so.
+    return !test.path.empty() && path.ends_with(test.path) && path == path_of(use, test.path);
   });
 }
 
@@ -69,32 +70,28 @@ std::vector<LeafUse> uses_of(int number) {
   std::size_t count = 1;
   for (int at = leaf.section; at >= 0; ++count) {
     const Section& section = leaf_table().sections[std::size_t(at)];
-    lines[count] = {&section.range, section.around};
+    lines.at(count) = {&section.range, section.around};
     at = section.around;
   }
-  std::vector<LeafUse> nowhere, tasks, others;
-  const bool role = leaf.presence >= 0;
+  std::vector<LeafUse> uses, tasks, others;
   while (count-- > 0) {
-    for (const Condition* condition : lines[count].range->conditions) {
+    const Line& line = lines[count];
+    for (const Condition* condition : line.range->conditions) {
       if (condition == nullptr) break;
-      const LeafUse use{condition, number, lines[count].section,
-                        of_role(leaf) && lines[count].section < 0};
+      const LeafUse use{condition, number, line.section, of_role(leaf) && line.section < 0};
       if (std::ranges::find(leaf.range.despite, condition) != leaf.range.despite.end()) continue;
       if (always_holds(use) || asks_for(use)) continue;
-      if (is_never(use)) {
-        nowhere.push_back(use);
-      } else {
-        (tasks_of(*condition) != 0 ? tasks : others).push_back(use);
-      }
+      const bool of_tasks = tasks_of(*condition) != 0;
+      (is_never(use) ? uses : of_tasks ? tasks : others).push_back(use);
     }
   }
   // The narrowest first: it says most to a user of another task.
   std::ranges::stable_sort(
       tasks, {}, [](const LeafUse& use) { return std::popcount(tasks_of(*use.condition)); });
-  nowhere.insert(nowhere.end(), tasks.begin(), tasks.end());
-  if (role) nowhere.push_back({&kPresence, number, leaf.section});
-  nowhere.insert(nowhere.end(), others.begin(), others.end());
-  return nowhere;
+  uses.insert(uses.end(), tasks.begin(), tasks.end());
+  if (leaf.presence >= 0) uses.push_back({&kPresence, number, leaf.section});
+  uses.insert(uses.end(), others.begin(), others.end());
+  return uses;
 }
 
 std::vector<int> leaves_behind(const Test& test, int leaf) {
