@@ -1,7 +1,9 @@
 // A model laid out on devices, with the engine that runs it: what one pool of machines is.
 #pragma once
 
+#include "engine/base/deployment_role.h"
 #include "engine/base/fields.h"
+#include "engine/base/task.h"
 #include "engine/hardware/cluster.h"
 #include "engine/hardware/device.h"
 #include "engine/host/host_settings.h"
@@ -10,6 +12,10 @@
 #include "engine/serving/settings/serving_settings.h"
 
 namespace engine {
+
+inline constexpr Range kModelRange = any_value.where(unless_convolving);
+inline constexpr Range kServingRange =
+    any_value.where(where_requests_are).where(where_text_is).where(unless_convolving);
 
 struct Deployment {
   Device device;
@@ -22,13 +28,16 @@ struct Deployment {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("device", self.device, "the accelerator", any_value);
-    visit("cluster", self.cluster, "how devices are joined", any_value);
-    visit("model", self.model, "the model", any_value);
-    visit("parallel", self.parallel, "how the model is laid over devices", any_value);
+    visit("device", self.device, "the accelerator",
+          any_value.where(where_devices_are).where(unless_colocated));
+    visit("cluster", self.cluster, "how devices are joined",
+          any_value.where(where_devices_are).where(unless_colocated));
+    visit("model", self.model, "the model", kModelRange);
+    visit("parallel", self.parallel, "how the model is laid over devices",
+          any_value.where(where_devices_are));
     visit("quant", self.quant, "number formats", any_value);
     visit("host", self.host, "what the host adds", any_value);
-    visit("serving", self.serving, "the inference engine's settings", any_value);
+    visit("serving", self.serving, "the inference engine's settings", kServingRange);
   }
 };
 

@@ -1,13 +1,13 @@
 // Everything about one point, as a plain value: what is evaluated depends on this and nothing else.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
+#include "engine/base/task.h"
 #include "engine/base/tier.h"
 #include "engine/deployment.h"
 #include "engine/serving/figures/serving_rows.h"
@@ -24,18 +24,6 @@
 #include "engine/workload/load.h"
 
 namespace engine {
-
-enum class Task : std::uint8_t {
-  step,      // one prefill or decode step
-  request,   // one request from prompt to last token
-  serve,     // a load of requests over time
-  train,     // one optimizer step of a training run
-  denoise,   // a batch of images by a diffusion transformer
-  classify,  // a batch of images through a convolutional network
-};
-constexpr std::array<std::string_view, 6> enum_names(Task) {
-  return {"step", "request", "serve", "train", "denoise", "classify"};
-}
 
 struct CalibrationSettings {
   TierChoice tier = TierChoice::best;
@@ -58,6 +46,9 @@ struct CalibrationSettings {
   }
 };
 
+template <Task task>
+inline constexpr Condition of_task = is_one_of<"task", task>;
+
 // Another model on the devices of the main deployment, with work of its own. What a sweep does not state of it is as in
 // the main one.
 struct Neighbour : Role {
@@ -75,8 +66,10 @@ struct Neighbour : Role {
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     Role::fields(self, visit);
-    visit("step", self.step, "task step: the neighbour's step", any_value);
-    visit("load", self.load, "task serve: the neighbour's requests", any_value);
+    visit("step", self.step, "task step: the neighbour's step",
+          any_value.where(of_task<Task::step>));
+    visit("load", self.load, "task serve: the neighbour's requests",
+          any_value.where(while_serving));
   }
 
  private:
@@ -86,6 +79,15 @@ struct Neighbour : Role {
     load = other.load;
   }
 };
+
+inline constexpr const Condition& with_random_work =
+    either<"task is serve, or train with train.rollout.prompts", while_serving, with_samples>;
+inline constexpr const Condition& with_decodes =
+    either<"", while_answering, is_one_of<"step.phase", StepPhase::decode>>;
+inline constexpr const Condition& with_draft_model =
+    is_one_of<"speculation.method", SpeculationMethod::draft_model>;
+inline constexpr const Condition& with_neighbour =
+    said<"there is a neighbour", is_set<"neighbour.present">>;
 
 // Its own deployment is the main one: fields of it have no prefix.
 struct Scenario : Deployment {
@@ -119,54 +121,66 @@ struct Scenario : Deployment {
     visit("task", self.task, "what is evaluated", any_value);
     visit("device", self.device, "the accelerator", any_value);
     visit("cluster", self.cluster, "how devices are joined", any_value);
-    visit("model", self.model, "the model", any_value);
+    visit("model", self.model, "the model", kModelRange);
     visit("parallel", self.parallel, "how the model is laid over devices", any_value);
     visit("quant", self.quant, "number formats", any_value);
-    visit("step", self.step, "task step: the step", any_value);
-    visit("request", self.request, "task request: the request", any_value);
-    visit("denoise", self.denoise, "task denoise: the images", any_value);
-    visit("classify", self.classify, "task classify: the images", any_value);
+    visit("step", self.step, "task step: the step", any_value.where(of_task<Task::step>));
+    visit("request", self.request, "task request: the request",
+          any_value.where(of_task<Task::request>));
+    visit("denoise", self.denoise, "task denoise: the images",
+          any_value.where(of_task<Task::denoise>));
+    visit("classify", self.classify, "task classify: the images",
+          any_value.where(of_task<Task::classify>));
     visit("host", self.host, "what the host adds", any_value);
-    visit("serving", self.serving, "the inference engine's settings", any_value);
-    visit("load", self.load, "task serve: the requests", any_value);
+    visit("serving", self.serving, "the inference engine's settings", kServingRange);
+    visit("load", self.load, "task serve: the requests", any_value.where(while_serving));
     visit("slo", self.slo, "task serve: limits on latency; without any, those of capacity.slo",
-          any_value);
-    visit("capacity", self.capacity, "task serve: search for the highest rate", any_value);
-    visit("output", self.output, "rows besides the point's own", any_value);
-    visit("train", self.train, "task train: the training step", any_value);
+          any_value.where(while_serving));
+    visit("capacity", self.capacity, "task serve: search for the highest rate",
+          any_value.where(while_serving));
+    visit("output", self.output, "rows besides the point's own", any_value.where(while_serving));
+    visit("train", self.train, "task train: the training step", any_value.where(while_training));
     visit("calibration", self.calibration, "where kernel times come from", any_value);
-    visit("seed", self.seed, "seed of everything random", any_integer);
-    visit("replicate", self.replicate, "number of the replicate, from 0", non_negative);
+    visit("seed", self.seed, "seed of everything random",
+          any_integer.where(task_has<&TaskTraits::draws>).where(with_random_work));
+    visit("replicate", self.replicate, "number of the replicate, from 0",
+          non_negative.where(task_has<&TaskTraits::draws>).where(with_random_work));
     visit("prefill", self.prefill,
-          "the deployment that reads prompts, where it is not the one that generates", any_value);
+          "the deployment that reads prompts, where it is not the one that generates",
+          any_value.where(while_answering));
     visit("speculation", self.speculation, "tokens that are proposed, then verified together",
-          any_value);
+          any_value.where(while_generating).where(with_decodes));
     visit("draft", self.draft,
-          "the deployment that proposes tokens (speculation.method draft_model)", any_value);
+          "the deployment that proposes tokens (speculation.method draft_model)",
+          any_value.where(while_generating)
+              .where(with_decodes)
+              .where(with_draft_model)
+              .where(with_proposals));
     visit("rollout", self.rollout,
           "the deployment that makes samples to train on (train.rollout), where its layout or its "
           "devices differ; what is not stated of it is as in training, parallel.dp included",
-          any_value);
+          any_value.where(while_training).where(with_samples));
     visit("tail", self.tail,
           "task train: the deployment that has the last pipeline stages, where they lie on other "
           "devices; its parallel.pp says how many they are",
-          any_value);
+          any_value.where(while_training));
     visit("encode", self.encode,
           "the deployment that turns images into tokens of prompts (load.images): its model is "
           "the encoder",
-          any_value);
+          any_value.where(while_serving).where(with_load_images));
     visit("retrieval", self.retrieval,
-          "task request: passages that are looked up first and put into the prompt", any_value);
+          "task request: passages that are looked up first and put into the prompt",
+          any_value.where(task_has<&TaskTraits::retrieves>).where(with_store));
     visit("rerank", self.rerank,
           "task request: the deployment that looks at the passages found (retrieval) and chooses "
           "those for the prompt, on devices of its own: its model is the re-ranker",
-          any_value);
+          any_value.where(task_has<&TaskTraits::retrieves>).where(with_store));
     visit("transfer", self.transfer, "how KV caches get from prefill to the main deployment",
-          any_value);
+          any_value.where(while_answering).where(with_reader));
     visit("neighbour", self.neighbour, "another model on the same devices, with work of its own",
-          any_value);
+          any_value.where(task_has<&TaskTraits::shares_devices>));
     visit("sharing", self.sharing, "how the main deployment and its neighbour share the devices",
-          any_value);
+          any_value.where(task_has<&TaskTraits::shares_devices>).where(with_neighbour));
   }
 };
 

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "engine/base/check.h"
+#include "engine/leaves/leaf_use.h"
 #include "engine/leaves/leaves.h"
 #include "engine/tasks/task_table.h"
 #include "sweep/space/space_parts.h"
@@ -79,17 +80,10 @@ std::vector<engine::TaskEntry> tasks_of(const SchemaInputs& inputs) {
   return {all.begin(), all.end()};
 }
 
-bool has_section(const engine::TaskEntry& task, std::string_view section) {
-  return std::ranges::find(task.sections, section) != task.sections.end();
-}
-
-// Whether a leaf lies in a section that only tasks of other sweeps read.
-bool of_an_absent_task(const std::string& path, const std::vector<engine::TaskEntry>& tasks) {
-  const std::string_view section = std::string_view(path).substr(0, path.find('.'));
-  const auto reads = [section](const engine::TaskEntry& task) {
-    return has_section(task, section);
-  };
-  return std::ranges::any_of(engine::task_table(), reads) && std::ranges::none_of(tasks, reads);
+// Whether a leaf lies in a section that only a task of other sweeps reads.
+bool of_an_absent_task(const engine::Leaf& leaf, const std::vector<engine::TaskEntry>& tasks) {
+  const std::optional<engine::Task> reader = engine::only_reader(leaf);
+  return reader && std::ranges::find(tasks, *reader, &engine::TaskEntry::task) == tasks.end();
 }
 
 void add_settings(const SchemaInputs& inputs, std::vector<Column>& columns) {
@@ -104,7 +98,7 @@ void add_settings(const SchemaInputs& inputs, std::vector<Column>& columns) {
     const engine::Leaf& leaf = leaves[std::size_t(i)];
     if (!is_varied(inputs, i)) {
       if (engine::of_role(leaf) && !role_stated(leaf)) continue;
-      if (of_an_absent_task(leaf.path, tasks)) continue;
+      if (of_an_absent_task(leaf, tasks)) continue;
     }
     columns.push_back(
         {.name = leaf_column(leaf.path),

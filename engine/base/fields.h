@@ -8,12 +8,15 @@
 // and the YAML reader, sweep axes, Parquet columns and `describe` all visit it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "engine/base/counts.h"
 
 namespace engine {
 
@@ -47,6 +50,13 @@ struct PhraseMistake {
 // The first mistake of a list of phrases with commas between them, which is not empty.
 using PhraseCheck = std::optional<PhraseMistake> (*)(std::string_view text);
 
+// A value of an enumeration that is another one unless a condition holds.
+struct ValueCondition {
+  std::uint8_t value = 0;
+  std::uint8_t otherwise = 0;
+  const Condition* unless = nullptr;
+};
+
 // The closed interval a numeric field must lie in, in base units. An end that is left open becomes
 // one of the two above once the field is a leaf (engine/leaves/leaves.h).
 struct Range {
@@ -65,6 +75,32 @@ struct Range {
   bool in_key = true;
   Raising raising = Raising::unstated;
   TimesOf decides = TimesOf::kernels;
+  // The field counts only where all of these hold, and all those of the sections around it but the ones in `despite`.
+  std::array<const Condition*, 6> conditions = {};
+  std::array<const Condition*, 2> despite = {};
+  std::array<ValueCondition, 4> values = {};
+
+  // The same range of a field, or of all fields of a section but one that the condition asks for itself, that counts only here.
+  constexpr Range where(const Condition& condition) const {
+    Range range = *this;
+    put(&condition, range.conditions);
+    return range;
+  }
+  // It counts where this condition of a section around it does not hold, too.
+  constexpr Range even_without(const Condition& condition) const {
+    Range range = *this;
+    put(&condition, range.despite);
+    return range;
+  }
+  // One value is the other unless the condition holds.
+  template <class E>
+  constexpr Range same(E value, E otherwise, const Condition& unless) const {
+    Range range = *this;
+    put({std::uint8_t(value), std::uint8_t(otherwise), &unless}, range.values);
+    return range;
+  }
+  // Only constants outlive the field list.
+  void where(const Condition&&) const = delete;
 
   // The same range, with what raising the field does.
   constexpr Range faster() const { return raised(Raising::never_slower); }
@@ -76,6 +112,14 @@ struct Range {
   constexpr Range for_no_time() const { return deciding(TimesOf::nothing); }
 
  private:
+  static constexpr bool there(const Condition* condition) { return condition != nullptr; }
+  static constexpr bool there(const ValueCondition& value) { return value.unless != nullptr; }
+  template <class T, std::size_t most>
+  static constexpr void put(const T& item, std::array<T, most>& items) {
+    std::size_t place = 0;
+    while (there(items.at(place))) ++place;
+    items[place] = item;
+  }
   constexpr Range raised(Raising what) const {
     Range range = *this;
     range.raising = what;

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <string_view>
 
 namespace engine {
@@ -22,6 +24,16 @@ consteval Position position_named(const std::array<Entry, count>& table, std::st
   std::size_t i = 0;
   while (table.at(i).name != name) ++i;
   return static_cast<Position>(i);
+}
+
+// The positions, as bits, of all entries that have a property: a member that is true, or a member function that says so.
+template <auto property, class Entry, std::size_t count>
+constexpr std::uint64_t positions_with(const std::array<Entry, count>& table) {
+  std::uint64_t positions = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (std::invoke(property, table[i])) positions |= std::uint64_t{1} << i;
+  }
+  return positions;
 }
 
 }  // namespace engine

@@ -11,6 +11,14 @@
 
 namespace engine {
 
+// A link of a cluster is one where it has a topology, which library entries have; its device's fields are those to change otherwise.
+inline constexpr const Condition& with_own_scale_up =
+    said<"cluster.scale_up.topology {} (by default links are the device's: device.scale_up)",
+         is_none_of<"cluster.scale_up.topology", Topology::none>>;
+inline constexpr const Condition& with_own_scale_out =
+    said<"cluster.scale_out.topology {} (by default links are the device's: device.scale_out)",
+         is_none_of<"cluster.scale_out.topology", Topology::none>>;
+
 // Left at its defaults, a cluster is as many nodes as the parallelism needs, each as large as the
 // device's own scale-up link allows. A named cluster or an override takes the links' place.
 struct Cluster {
@@ -31,14 +39,19 @@ struct Cluster {
           "devices joined by scale_up; 0: as many as the link joins", non_negative.neither());
     visit("nodes", self.nodes, "nodes at hand; 0: as many as the point needs",
           non_negative.neither());
-    visit("scale_up", self.scale_up, "link inside a node; none: the device's own", any_value);
-    visit("scale_out", self.scale_out, "link between nodes; none: the device's own", any_value);
+    visit("scale_up", self.scale_up, "link inside a node; none: the device's own",
+          any_value.where(with_own_scale_up));
+    visit("scale_out", self.scale_out, "link between nodes; none: the device's own",
+          any_value.where(with_own_scale_out));
     visit("pod_nodes", self.pod_nodes,
           "neighbouring nodes that reach one another at the full rate of scale_out; 0: all do",
-          non_negative.neither());
+          non_negative.neither().where(
+              said<"the ways out of a pod are thinner than its adapters (cluster.oversubscription)",
+                   is_above<"cluster.oversubscription", 1>>));
     visit("oversubscription", self.oversubscription,
           "what the adapters of a pod could send over what the ways out of it carry",
-          at_least(1).slower());
+          at_least(1).slower().where(
+              said<"there are pods (cluster.pod_nodes)", is_above<"cluster.pod_nodes", 0>>));
   }
 };
 

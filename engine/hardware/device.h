@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "engine/base/fields.h"
+#include "engine/base/task.h"
 #include "engine/base/units.h"
 #include "engine/hardware/dtype.h"
 #include "engine/hardware/link.h"
@@ -52,6 +53,15 @@ struct Device;
 void follow_rated_powers(Device& device);
 // Takes powers as they stand for those of a device's file.
 void record_powers(Device& device);
+
+// Links between devices are the device's own, unless its cluster states some. A draft whose device differs in them lies on
+// devices of its own.
+inline constexpr const Condition& without_cluster_scale_up =
+    either<"cluster.scale_up.topology {} (this cluster has links of its own in cluster.scale_up)",
+           is_one_of<"cluster.scale_up.topology", Topology::none>, is_set<"draft.present">>;
+inline constexpr const Condition& without_cluster_scale_out =
+    either<"cluster.scale_out.topology {} (this cluster has links of its own in cluster.scale_out)",
+           is_one_of<"cluster.scale_out.topology", Topology::none>, is_set<"draft.present">>;
 
 struct Device {
   static constexpr std::string_view library = "devices";
@@ -148,12 +158,14 @@ struct Device {
         "measured, which follows multiprocessors and clock and not this",
         non_negative.faster());
     visit("shared_memory", self.shared_memory, "scratch memory of one multiprocessor",
-          non_negative.neither().for_no_time());
+          non_negative.neither().for_no_time().where(
+              never<"kernels' times follow from it, which they do not yet">));
     visit("launch_latency", self.launch_latency, "time of the smallest kernel",
           non_negative.slower());
     visit("scale_up", self.scale_up, "link to devices of the same node or domain",
-          any_value.for_links());
-    visit("scale_out", self.scale_out, "link to other nodes, per device", any_value.for_links());
+          any_value.for_links().where(without_cluster_scale_up));
+    visit("scale_out", self.scale_out, "link to other nodes, per device",
+          any_value.for_links().where(without_cluster_scale_out));
     visit("host_link", self.host_link, "link to the host", any_value);
     visit("peer_access", self.peer_access,
           "devices reach one another's memory over the bus; false: what they send goes through the "
@@ -199,14 +211,15 @@ struct Device {
     visit("power_spread", self.power_spread,
           "how far devices of this kind differ in what they draw for the same work: deviation over "
           "mean; a training job waits for the one that its power limit slows down most",
-          between(0, 0.5).slower().for_links());
+          between(0, 0.5).slower().for_links().where(while_training));
     visit("rent", self.rent, "on-demand rent of one device; unknown: there are no prices",
           non_negative_or("unknown").neither().for_no_time());
     visit("rent_assumed", self.rent_assumed,
           "nobody lists this rent: it is an estimate, as the device's file says",
           Range{.in_key = false}.for_no_time());
     visit("purchase", self.purchase, "street price of one device",
-          non_negative.neither().for_no_time());
+          non_negative.neither().for_no_time().where(
+              never<"prices follow from purchases, which they do not yet">));
   }
 
   // A spec file states its peaks for its own clock and multiprocessors unless it says otherwise.

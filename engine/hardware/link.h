@@ -25,6 +25,14 @@ constexpr std::array<std::string_view, 6> enum_names(Topology) {
   return {"none", "fabric", "mesh", "ring", "pairs", "bus"};
 }
 
+// A link that KV caches are carried over is asked for its rate and its latency alone, and has a latency where it has a rate.
+inline constexpr const Condition& where_links_join =
+    said<"something is summed or shared over the link; KV is only carried",
+         outside<"transfer.link">>;
+inline constexpr const Condition& where_links_carry =
+    either<"transfer.link has a bandwidth (else KV caches take the links of the deployments)",
+           outside<"transfer.link">, is_above<"transfer.link.bandwidth", 0>>;
+
 struct Link {
   static constexpr std::string_view library = "links";
 
@@ -43,16 +51,18 @@ struct Link {
           "what ports a device needs for it, such as NVLink 4: a cluster's link of another family "
           "than device.scale_up is marked (foreign_links); empty: any device can use it",
           a_label);
-    visit("topology", self.topology, "how the link joins its devices", any_value.for_links());
+    visit("topology", self.topology, "how the link joins its devices",
+          any_value.for_links().where(where_links_join));
     visit("bandwidth", self.bandwidth, "bandwidth per device and direction, all lanes together",
           non_negative.faster());
     visit("latency", self.latency, "time of one small message between two devices",
-          non_negative.slower());
+          non_negative.slower().where(where_links_carry));
     // A larger switch keeps more of a group inside; a larger mesh divides its lanes among more pairs.
     visit("devices", self.devices, "most devices that one domain of the link joins",
-          at_least(1).neither().for_links());
+          at_least(1).neither().for_links().where(where_links_join));
     visit("in_network_reduction", self.in_network_reduction,
-          "switches of the link can sum (as NVLink SHARP)", any_value.for_links());
+          "switches of the link can sum (as NVLink SHARP)",
+          any_value.for_links().where(where_links_join));
   }
 
   bool operator==(const Link&) const = default;

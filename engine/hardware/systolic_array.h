@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "engine/base/deployment_role.h"
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
+#include "engine/base/task.h"
 #include "engine/base/units.h"
 
 namespace engine {
@@ -19,6 +21,13 @@ enum class Dataflow : std::uint8_t {
 constexpr std::array<std::string_view, 2> enum_names(Dataflow) {
   return {"weight_stationary", "output_stationary"};
 }
+
+// A grid of rows and no columns is refused, so that rows alone decide.
+inline constexpr const Condition& with_grid =
+    said<"the device has a grid of multipliers (device.array.rows)",
+         is_above<"device.array.rows", 0>>;
+inline constexpr const Condition& with_grid_figures =
+    said<"task {}, which have figures of grids", task_has<&TaskTraits::shows_grids>>;
 
 struct SystolicArray {
   std::int64_t rows = 0;
@@ -43,20 +52,40 @@ struct SystolicArray {
           "what stays in the grid while the rest passes: weight_stationary (the inner dimension "
           "lies along rows, the output's columns along columns) or output_stationary (the output "
           "lies in the grid)",
-          any_value);
+          any_value.where(with_grid));
     visit("multiply_energy", self.multiply_energy, "energy of one multiplication and its addition",
-          non_negative.neither().for_no_time());
+          non_negative.neither()
+              .for_no_time()
+              .where(with_grid)
+              .where(with_grid_figures)
+              .where(where_requests_are));
     visit("buffer_energy", self.buffer_energy,
           "energy of one byte from or to the buffer (device.l2_capacity)",
-          non_negative.neither().for_no_time());
+          non_negative.neither()
+              .for_no_time()
+              .where(with_grid)
+              .where(with_grid_figures)
+              .where(where_requests_are));
     visit("memory_energy", self.memory_energy, "energy of one byte from or to memory",
-          non_negative.neither().for_no_time());
+          non_negative.neither()
+              .for_no_time()
+              .where(with_grid)
+              .where(with_grid_figures)
+              .where(where_requests_are));
     visit("multiplier_area_um2", self.multiplier_area_um2,
           "area of one multiplier with its adder, in square micrometres",
-          non_negative.neither().for_no_time());
+          non_negative.neither()
+              .for_no_time()
+              .where(with_grid)
+              .where(with_grid_figures)
+              .where(where_requests_are));
     visit("buffer_area_mm2", self.buffer_area_mm2,
           "area of a MiB of the buffer (device.l2_capacity), in square millimetres",
-          non_negative.neither().for_no_time());
+          non_negative.neither()
+              .for_no_time()
+              .where(with_grid)
+              .where(with_grid_figures)
+              .where(where_requests_are));
   }
 
   bool operator==(const SystolicArray&) const = default;

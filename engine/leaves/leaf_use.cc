@@ -1,146 +1,123 @@
 #include "engine/leaves/leaf_use.h"
 
 #include <algorithm>
-#include <compare>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <string_view>
-#include <unordered_map>
-#include <utility>
 #include <variant>
 
 #include "engine/base/check.h"
-#include "engine/leaves/leaf_use_rules.h"
+#include "engine/leaves/facts.h"
+#include "engine/leaves/leaf_paths.h"
 
 namespace engine {
 namespace {
 
-using Kind = UseCondition::Kind;
+using Kind = Test::Kind;
 
-// The leaf of a path, or every leaf of a section.
-std::vector<int> leaves_at(std::string_view path) {
-  const LeafTable& table = leaf_table();
-  std::vector<int> leaves;
-  if (const int leaf = table.find_leaf(path); leaf >= 0) leaves.push_back(leaf);
-  if (const int section = table.find_section(path); section >= 0) {
-    const Section& found = table.sections[std::size_t(section)];
-    for (std::size_t i = found.first_leaf; i < found.last_leaf; ++i) leaves.push_back(int(i));
+// What every field of a role asks before anything else of its own.
+constexpr Condition kPresence = said<"that deployment is present", is_set<"present">>;
+
+bool is_among(const Test& test, double position) {
+  const bool named = (test.names >> std::uint64_t(position) & 1) != 0;
+  return named == (test.kind != Kind::not_named);
+}
+
+// The tasks, as bits, in which a condition that asks for nothing else holds; 0: it asks for something else.
+std::uint64_t tasks_of(const Condition& condition) {
+  std::uint64_t tasks = 0;
+  for (const Test& test : condition) {
+    if (test.path != "task") return 0;
+    for (std::size_t task = 0; task < kTaskTraits.size(); ++task) {
+      if (is_among(test, double(task))) tasks |= std::uint64_t{1} << task;
+    }
   }
-  check(!leaves.empty(), "a condition is about a leaf or a section that exists");
-  return leaves;
+  return tasks;
 }
 
-// The same place in the role that a leaf belongs to, where the role has it.
-std::string beside(const Leaf& leaf, std::string_view path) {
-  std::string there = leaf.path.substr(0, leaf.path.find('.') + 1) + std::string(path);
-  const LeafTable& table = leaf_table();
-  return table.find_leaf(there) >= 0 || table.find_section(there) >= 0 ? there : std::string(path);
+// Whether a condition of a section is about the leaf itself, which is then free of it: of all fields of an index, the one that says
+// whether there is an index.
+bool asks_for(const LeafUse& use) {
+  const std::string& path = leaf_at(use.leaf).path;
+  return std::ranges::any_of(*use.condition, [&](const Test& test) {
+    // The first is quick, and seldom so.
+    return !test.path.empty() && path.ends_with(test.path) && path == path_of(use, test.path);
+  });
 }
 
-// A path in the leaf's own deployment, where that is not the main one.
-std::string path_for(const Leaf& leaf, std::string_view path) {
-  return leaf.of_main >= 0 ? beside(leaf, path) : std::string(path);
-}
-
-bool can_hold(const UseCondition& condition, std::string_view path, const CanBe& can_be) {
-  const std::vector<int> leaves = leaves_at(path);
-  const auto among_names = [&condition, &leaves](double code) {
-    const auto& names = leaf_table().leaves[std::size_t(leaves.front())].names;
-    return std::ranges::find(condition.names, names[std::size_t(code)]) != condition.names.end();
-  };
-  switch (condition.kind) {
-    case Kind::named:
-      return can_be.value(leaves.front(), among_names);
-    case Kind::above:
-      return can_be.value(leaves.front(), [&](double value) { return value > condition.bound; });
-    case Kind::switched_on:
-    case Kind::set:
-      return std::ranges::any_of(leaves, [&](int leaf) {
-        return can_be.value(leaf, [](double value) { return value != 0; });
-      });
-    case Kind::zero:
-      return std::ranges::all_of(leaves, [&](int leaf) {
-        return can_be.value(leaf, [](double value) { return value == 0; });
-      });
-    case Kind::follows:
-      break;
-  }
-  return true;
+// Whether it holds wherever a value of the scenario is.
+bool always_holds(const LeafUse& use) {
+  return std::ranges::any_of(*use.condition, [&use](const Test& test) {
+    return follows_from_place(test) && holds_in_place(test, leaf_at(use.leaf));
+  });
 }
 
 }  // namespace
 
-std::vector<int> leaves_behind(const UseCondition& condition, int leaf) {
+bool is_never(const LeafUse& use) {
+  return std::ranges::all_of(*use.condition, follows_from_place);
+}
+
+std::vector<LeafUse> uses_of(int number) {
+  const Leaf& leaf = leaf_at(number);
+  // The ranges around the leaf and its own, from the inside out.
+  struct Line {
+    const Range* range;
+    int section;
+  };
+  std::array<Line, 8> lines{Line{&leaf.range, leaf.section}};
+  std::size_t count = 1;
+  for (int at = leaf.section; at >= 0; ++count) {
+    const Section& section = leaf_table().sections[std::size_t(at)];
+    lines.at(count) = {&section.range, section.around};
+    at = section.around;
+  }
+  std::vector<LeafUse> uses, tasks, others;
+  while (count-- > 0) {
+    const Line& line = lines[count];
+    for (const Condition* condition : line.range->conditions) {
+      if (condition == nullptr) break;
+      const LeafUse use{condition, number, line.section, of_role(leaf) && line.section < 0};
+      if (std::ranges::find(leaf.range.despite, condition) != leaf.range.despite.end()) continue;
+      if (always_holds(use) || asks_for(use)) continue;
+      const bool of_tasks = tasks_of(*condition) != 0;
+      (is_never(use) ? uses : of_tasks ? tasks : others).push_back(use);
+    }
+  }
+  // The narrowest first: it says most to a user of another task.
+  std::ranges::stable_sort(
+      tasks, {}, [](const LeafUse& use) { return std::popcount(tasks_of(*use.condition)); });
+  uses.insert(uses.end(), tasks.begin(), tasks.end());
+  if (leaf.presence >= 0) uses.push_back({&kPresence, number, leaf.section});
+  uses.insert(uses.end(), others.begin(), others.end());
+  return uses;
+}
+
+std::vector<int> leaves_behind(const Test& test, int leaf) {
+  if (test.kind == Kind::has) return leaves_at(path_for(leaf_at(leaf), test.path));
   std::vector<int> leaves;
-  for (const std::string_view path : condition.names) {
+  for (const std::string_view path : fact_entry(test.fact).behind) {
     const std::vector<int> there = leaves_at(path_for(leaf_at(leaf), path));
     leaves.insert(leaves.end(), there.begin(), there.end());
   }
   return leaves;
 }
 
-bool holds_in(const Scenario& scenario, const UseCondition& condition, int leaf) {
-  const std::string& path = leaf_at(leaf).path;
+bool holds_in(const Scenario& scenario, const Test& test, int number) {
+  const Leaf& leaf = leaf_at(number);
+  if (test.kind == Kind::has) {
+    const int section = leaf_table().find_section(path_for(leaf, test.path));
+    check(section >= 0, "a condition is about a section that exists");
+    return test.holds(reinterpret_cast<const char*>(&scenario) +
+                      leaf_table().sections[std::size_t(section)].offset);
+  }
   const Deployment* deployment = &scenario;
   each_role(scenario, [&](std::string_view name, const Role& role) {
-    if (leaf_at(leaf).of_main >= 0 && path.starts_with(name)) deployment = &role.deployment;
+    if (name == traits_of(leaf.role).name) deployment = &role.deployment;
   });
-  return condition.fact(scenario, *deployment);
+  return fact_entry(test.fact).holds(scenario, *deployment);
 }
-
-std::span<const LeafUse> leaf_uses() {
-  static const std::vector<LeafUse> uses = leaf_use_rules();
-  return uses;
-}
-
-bool concerns(const LeafUse& use, std::string_view leaf_path) {
-  return leaf_path == use.path ||
-         (leaf_path.starts_with(use.path) && leaf_path[use.path.size()] == '.');
-}
-
-namespace {
-
-// An entry that is about a leaf, itself or as the leaf of a role that is like one of the main deployment.
-struct Concern {
-  std::size_t use;  // its number
-  bool of_role;
-
-  auto operator<=>(const Concern&) const = default;
-};
-
-// Numbers of entries by their path. There is one for every leaf of a role, so that asking each of them about each leaf takes most of
-// the start of a run.
-const std::unordered_multimap<std::string_view, std::size_t>& uses_by_path() {
-  static const auto table = [] {
-    std::unordered_multimap<std::string_view, std::size_t> uses;
-    for (std::size_t i = 0; i < leaf_uses().size(); ++i) uses.emplace(leaf_uses()[i].path, i);
-    return uses;
-  }();
-  return table;
-}
-
-// In the order of the entries: the first that keeps a leaf from counting is the reason.
-std::vector<Concern> concerns_of(const Leaf& leaf) {
-  std::vector<Concern> found;
-  // The path itself, and every section around it.
-  const auto add = [&found](std::string_view path, bool of_role) {
-    for (std::size_t end = path.find('.');; end = path.find('.', end + 1)) {
-      const auto [first, last] = uses_by_path().equal_range(path.substr(0, end));
-      for (auto at = first; at != last; ++at) {
-        if (of_role && leaf_uses()[at->second].of != LeafUse::Of::all) continue;
-        found.push_back({at->second, of_role});
-      }
-      if (end == std::string_view::npos) return;
-    }
-  };
-  add(leaf.path, false);
-  if (leaf.of_main >= 0) add(leaf_table().leaves[std::size_t(leaf.of_main)].path, true);
-  std::ranges::sort(found);
-  return found;
-}
-
-}  // namespace
 
 double condition_value(const LeafValue& value) {
   if (const auto* number = std::get_if<double>(&value)) return *number;
@@ -151,40 +128,62 @@ double condition_value(const LeafValue& value) {
 
 namespace {
 
-// The first reason that does not ask whether `without` is there.
-const LeafUse* first_reason(int number, const CanBe& can_be, std::string_view without) {
-  const Leaf& leaf = leaf_table().leaves[std::size_t(number)];
-  for (const Concern& concern : concerns_of(leaf)) {
-    const LeafUse& use = leaf_uses()[concern.use];
-    const bool asks = std::ranges::any_of(use.any_of, [&](const UseCondition& condition) {
-      return !without.empty() && condition.path == without;
-    });
-    if (asks) continue;
-    const auto holds = [&](const UseCondition& condition) {
-      if (concern.of_role && condition.path == "task" && leaf.path.starts_with("rollout.")) {
-        // It serves, whatever the main deployment does.
-        return std::ranges::find(condition.names, "serve") != condition.names.end();
-      }
-      if (condition.kind == Kind::follows) return can_be.fact(condition, number);
-      const std::string path =
-          concern.of_role ? beside(leaf, condition.path) : std::string(condition.path);
-      return can_hold(condition, path, can_be);
-    };
-    if (std::ranges::none_of(use.any_of, holds)) return &use;
+bool can_hold(const LeafUse& use, const Test& test, const CanBe& can_be) {
+  const auto leaves = [&] { return leaves_at(path_of(use, test.path)); };
+  switch (test.kind) {
+    case Kind::named:
+    case Kind::not_named: {
+      const auto among = [&test](double value) { return is_among(test, value); };
+      const std::optional<Task> own = traits_of(leaf_at(use.leaf).role).task;
+      if (own && !use.of_main && test.path == "task") return among(double(*own));
+      return can_be.value(leaves().front(), among);
+    }
+    case Kind::above:
+      return can_be.value(leaves().front(), [&test](double value) { return value > test.bound; });
+    case Kind::set:
+      return std::ranges::any_of(leaves(), [&](int leaf) {
+        return can_be.value(leaf, [](double value) { return value != 0; });
+      });
+    case Kind::zero:
+      return std::ranges::all_of(leaves(), [&](int leaf) {
+        return can_be.value(leaf, [](double value) { return value == 0; });
+      });
+    case Kind::has:
+    case Kind::fact:
+      return can_be.fact(test, use.leaf);
+    case Kind::role:
+    case Kind::inside:
+    case Kind::outside:
+      break;
   }
-  return nullptr;
+  return false;
+}
+
+bool can_hold(const LeafUse& use, const CanBe& can_be) {
+  return std::ranges::any_of(*use.condition,
+                             [&](const Test& test) { return can_hold(use, test, can_be); });
+}
+
+enum class Asking : std::uint8_t { all, but_presence };
+
+std::optional<LeafUse> first_reason(int number, const CanBe& can_be, Asking asking = Asking::all) {
+  for (const LeafUse& use : uses_of(number)) {
+    if (asking == Asking::but_presence && use.condition == &kPresence) continue;
+    if (!can_hold(use, can_be)) return use;
+  }
+  return std::nullopt;
 }
 
 // Samples to train on are made by the engine and in the formats of the main deployment, as far as the role states no others.
 bool makes_samples(const Leaf& leaf, const CanBe& can_be) {
   if (!leaf.path.starts_with("serving.") && !leaf.path.starts_with("quant.")) return false;
-  const UseCondition trains{.path = "task", .names = {"train"}};
-  const UseCondition samples{.path = "train.rollout.prompts", .kind = Kind::above, .bound = 0};
-  if (!can_hold(trains, trains.path, can_be) || !can_hold(samples, samples.path, can_be)) {
-    return false;
-  }
+  static const int task = leaf_table().find_leaf("task");
+  static const int prompts = leaf_table().find_leaf("train.rollout.prompts");
+  const auto trains = [](double value) { return value == double(Task::train); };
+  const auto some = [](double value) { return value > 0; };
+  if (!can_be.value(task, trains) || !can_be.value(prompts, some)) return false;
   const int role = leaf_table().find_leaf("rollout." + leaf.path);
-  return role >= 0 && first_reason(role, can_be, "rollout.present") == nullptr;
+  return role >= 0 && !first_reason(role, can_be, Asking::but_presence);
 }
 
 // Whether a role has the leaf from the main deployment, and reads it. What makes samples to train on is another question (above).
@@ -192,33 +191,31 @@ bool counts_in_a_role(int number, const CanBe& can_be) {
   if (!can_be.like_main) return false;
   const std::vector<Leaf>& leaves = leaf_table().leaves;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
-    if (leaves[i].of_main != number || leaves[i].path.starts_with("rollout.")) continue;
-    if (!can_be.like_main(int(i))) continue;
-    if (first_reason(int(i), can_be, {}) == nullptr) return true;
+    if (leaves[i].of_main != number || leaves[i].role == DeploymentRole::rollout) continue;
+    if (can_be.like_main(int(i)) && !first_reason(int(i), can_be)) return true;
   }
   return false;
 }
 
 }  // namespace
 
-const LeafUse* why_inert(int number, const CanBe& can_be) {
-  const LeafUse* reason = first_reason(number, can_be, {});
-  if (reason == nullptr) return nullptr;
-  const Leaf& leaf = leaf_table().leaves[std::size_t(number)];
-  const bool counts = makes_samples(leaf, can_be) || counts_in_a_role(number, can_be);
-  return counts ? nullptr : reason;
+std::optional<LeafUse> why_inert(int number, const CanBe& can_be) {
+  const std::optional<LeafUse> reason = first_reason(number, can_be);
+  if (!reason) return std::nullopt;
+  const bool counts = makes_samples(leaf_at(number), can_be) || counts_in_a_role(number, can_be);
+  return counts ? std::nullopt : reason;
 }
 
-const ValueUse* why_another(int number, double value, const CanBe& can_be) {
-  static const std::vector<ValueUse> uses = value_use_rules();
-  const Leaf& leaf = leaf_table().leaves[std::size_t(number)];
-  const auto found = std::ranges::find_if(uses, [&](const ValueUse& use) {
-    if (use.path != leaf.path || use.value != leaf.names[std::size_t(value)]) return false;
-    return std::ranges::none_of(use.any_of, [&](const UseCondition& condition) {
-      return can_hold(condition, condition.path, can_be);
-    });
-  });
-  return found == uses.end() ? nullptr : &*found;
+std::optional<ValueUse> why_another(int number, double value, const CanBe& can_be) {
+  const Leaf& leaf = leaf_at(number);
+  for (const ValueCondition& same : leaf.range.values) {
+    if (same.unless == nullptr || double(same.value) != value) continue;
+    const LeafUse unless{same.unless, number, leaf.section};
+    if (!can_hold(unless, can_be)) {
+      return ValueUse{leaf.names[same.value], leaf.names[same.otherwise], unless};
+    }
+  }
+  return std::nullopt;
 }
 
 bool task_reads(Task task, int leaf) {
@@ -226,18 +223,28 @@ bool task_reads(Task task, int leaf) {
   const auto value = [task](int other, const std::function<bool(double)>& predicate) {
     return other != task_leaf || predicate(double(task));
   };
-  const auto fact = [](const UseCondition&, int) { return true; };
-  return why_inert(leaf, CanBe{value, fact}) == nullptr;
+  const auto fact = [](const Test&, int) { return true; };
+  return !why_inert(leaf, CanBe{value, fact});
 }
 
-const LeafUse* why_inert(int leaf, const Scenario& scenario) {
+std::optional<Task> only_reader(const Leaf& leaf) {
+  const int around =
+      leaf_table().find_section(std::string_view(leaf.path).substr(0, leaf.path.find('.')));
+  if (around < 0 || of_role(leaf)) return std::nullopt;
+  for (const Condition* condition : leaf_table().sections[std::size_t(around)].range.conditions) {
+    if (condition == nullptr) break;
+    const std::uint64_t tasks = tasks_of(*condition);
+    if (std::has_single_bit(tasks)) return static_cast<Task>(std::countr_zero(tasks));
+  }
+  return std::nullopt;
+}
+
+std::optional<LeafUse> why_inert(int leaf, const Scenario& scenario) {
   const auto value = [&](int other, const std::function<bool(double)>& predicate) {
     const Leaf& entry = leaf_table().leaves[std::size_t(other)];
     return predicate(condition_value(get_leaf(scenario, entry)));
   };
-  const auto fact = [&](const UseCondition& condition, int of) {
-    return holds_in(scenario, condition, of);
-  };
+  const auto fact = [&](const Test& test, int of) { return holds_in(scenario, test, of); };
   return why_inert(leaf, CanBe{value, fact});
 }
 

@@ -1,7 +1,11 @@
 #include "engine/leaves/leaves.h"
 
 #include <limits>
+#include <optional>
 #include <type_traits>
+#include <utility>
+
+#include "engine/base/check.h"
 
 namespace engine {
 namespace {
@@ -32,6 +36,8 @@ class TableBuilder {
       Section section;
       section.path = prefix_;
       section.meaning = meaning;
+      section.range = range;
+      section.around = around_;
       if constexpr (InLibrary<T>) section.library = T::library;
       section.offset = offset_of(member);
       if constexpr (HasComplete<T>) {
@@ -43,7 +49,9 @@ class TableBuilder {
       section.first_leaf = table_.leaves.size();
       const std::size_t position = table_.sections.size();
       table_.sections.push_back(section);
+      const int around = std::exchange(around_, int(position));
       T::fields(member, *this);
+      around_ = around;
       table_.sections[position].last_leaf = table_.leaves.size();
     } else {
       Leaf leaf;
@@ -51,6 +59,7 @@ class TableBuilder {
       leaf.meaning = meaning;
       leaf.range = range;
       leaf.offset = offset_of(member);
+      leaf.section = around_;
       describe_type<T>(leaf);
       limit_range(leaf);
       table_.leaves.push_back(std::move(leaf));
@@ -95,6 +104,7 @@ class TableBuilder {
   const char* origin_;
   LeafTable& table_;
   std::string prefix_;
+  int around_ = -1;  // the innermost section
 };
 
 // Ties the leaves of a role to those of the main deployment.
@@ -102,7 +112,10 @@ void tie_role(std::string_view role, LeafTable& table) {
   const Section& section = table.sections[std::size_t(table.find_section(role))];
   const std::string prefix = std::string(role) + ".";
   const int presence = table.find_leaf(prefix + "present");
+  const std::optional<DeploymentRole> name = from_name<DeploymentRole>(role);
+  check(name.has_value(), "a role has its row in kRoleTraits");
   for (std::size_t i = section.first_leaf; i < section.last_leaf; ++i) {
+    table.leaves[i].role = *name;
     if (int(i) == presence) continue;
     table.leaves[i].presence = presence;
     table.leaves[i].of_main = table.find_leaf(table.leaves[i].path.substr(prefix.size()));
@@ -152,15 +165,6 @@ void complete_spec(Scenario& scenario, const Section& section) {
   complete_section(scenario, section);
   if (section.rate == nullptr) return;
   section.rate(reinterpret_cast<char*>(&scenario) + section.offset);
-}
-
-bool of_role(const Leaf& leaf) {
-  static const Scenario any;
-  bool found = false;
-  each_role(any, [&](std::string_view role, const Role&) {
-    found = found || (leaf.path.starts_with(role) && leaf.path[role.size()] == '.');
-  });
-  return found;
 }
 
 bool is_present(const Scenario& scenario, const Leaf& leaf) {

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "engine/base/deployment_role.h"
 #include "engine/base/fields.h"
 #include "engine/base/units.h"
 #include "engine/leaves/key.h"
@@ -31,7 +32,9 @@ struct Leaf {
   std::span<const std::string_view> names;  // of an enumeration
   Range range;
   std::string_view meaning;
-  std::size_t offset = 0;  // of the value within Scenario
+  std::size_t offset = 0;                      // of the value within Scenario
+  int section = -1;                            // the innermost around it; -1: none
+  DeploymentRole role = DeploymentRole::main;  // whose leaf it is
   // Of a leaf of a role ("prefill.device.clock"), the leaf that says whether the role is present, and the
   // leaf of the main deployment that it is like unless it is stated; -1 elsewhere.
   int presence = -1;
@@ -43,6 +46,8 @@ struct Section {
   std::string path;  // "device", "device.scale_up"
   std::string_view library;
   std::string_view meaning;
+  Range range;                 // what holds of its leaves
+  int around = -1;             // the section it lies in; -1: none
   std::size_t first_leaf = 0;  // its leaves are [first_leaf, last_leaf) of the table
   std::size_t last_leaf = 0;
   std::size_t offset = 0;                     // of the struct within Scenario
@@ -78,7 +83,7 @@ void complete_section(Scenario& scenario, const Section& section);
 void complete_spec(Scenario& scenario, const Section& section);
 
 // Whether the leaf belongs to a deployment beside the main one.
-bool of_role(const Leaf& leaf);
+inline bool of_role(const Leaf& leaf) { return leaf.role != DeploymentRole::main; }
 // Whether the leaf means something in a scenario: not that of a role which is not there.
 bool is_present(const Scenario& scenario, const Leaf& leaf);
 

@@ -22,9 +22,6 @@ struct ExpertPlaces {
 // Why the experts cannot lie like this, or nothing.
 std::optional<std::string> expert_problem(const ModelSpec& model, const Parallelism& parallel);
 
-// Whether tokens of several replicas meet at experts that lie on more devices than a host has.
-bool shared_by_hosts(const Parallelism& parallel);
-
 // `expert_problem` found nothing.
 ExpertPlaces expert_places(const ModelSpec& model, const Parallelism& parallel);
 

@@ -6,8 +6,11 @@
 #include <string>
 #include <string_view>
 
+#include "engine/base/deployment_role.h"
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
+#include "engine/base/task.h"
+#include "engine/model/model_parts.h"
 #include "engine/model/network.h"
 #include "engine/model/scan_op.h"
 
@@ -18,6 +21,18 @@ enum class MlpKind : std::uint8_t {
   plain,  // one up, one down (GELU, ReLU)
 };
 constexpr std::array<std::string_view, 2> enum_names(MlpKind) { return {"gated", "plain"}; }
+
+// Routers that train have a skew of their own: train.routing_skew.
+inline constexpr const Condition& with_trained_routers =
+    either<"task {}, or train.rollout.prompts is above 0 (routers that train: train.routing_skew)",
+           while_generating, is_above<"train.rollout.prompts", 0>>;
+inline constexpr const Condition& with_copies = said<
+    "experts have second copies (parallel.redundant_experts and parallel.expert_copies, or "
+    "where parallel.ep does not divide model.moe.experts)",
+    holds<Fact::experts_have_copies>>;
+inline constexpr const Condition& with_favourites =
+    said<"model.moe.skew is above 0: copies of experts alike need no loads of the past",
+         is_above<"model.moe.skew", 0>>;
 
 // Routed experts in place of the dense MLP; experts = 0 means a dense model.
 struct MoeSpec {
@@ -45,7 +60,7 @@ struct MoeSpec {
     visit(
         "shared_gate", self.shared_gate,
         "what the experts every token visits give is multiplied by one gate for each token (Qwen)",
-        any_value);
+        any_value.where(with_shared_experts));
     visit("first_dense_layers", self.first_dense_layers, "leading layers with a dense MLP",
           non_negative);
     visit("every", self.every, "one layer in this many is a mixture; the others are dense",
@@ -61,12 +76,14 @@ struct MoeSpec {
           "exponent of the power law by which tokens choose experts; 0: all alike; 1, the default, "
           "is "
           "an assumption: benchmarks of random tokens fit it, real text is nearer to 0.3",
-          non_negative);
+          non_negative.where(with_trained_routers));
     visit("drift", self.drift,
           "deviation of an expert's load from the one that second copies were placed for, over its "
           "mean (parallel.redundant_experts); 0: loads are known when copies are placed, which "
           "takes a few copies to even out any skew",
-          non_negative);
+          non_negative.where(either<"", while_generating, is_above<"train.rollout.prompts", 0>>)
+              .where(with_copies)
+              .where(with_favourites));
   }
 
   bool operator==(const MoeSpec&) const = default;
@@ -172,11 +189,11 @@ struct ModelSpec {
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
-    visit("name", self.name, "name of the model", a_label);
+    visit("name", self.name, "name of the model", a_label.even_without(unless_convolving));
     visit("hub", self.hub,
           "repository of its weights on the Hugging Face hub, by which engines know it "
           "(top --launch); no figure depends on it; empty: none",
-          a_label);
+          a_label.even_without(unless_convolving));
     visit("layers", self.layers, "decoder layers", at_least(1));
     visit("hidden", self.hidden, "width of the residual stream", at_least(1));
     visit("heads", self.heads, "query heads", at_least(1));
@@ -200,16 +217,16 @@ struct ModelSpec {
     visit("rotary_share", self.rotary_share,
           "share of a head's channels that rotary positions turn; 0: none, as without positions or "
           "with ALiBi, which adds them inside attention",
-          between(0, 1));
+          between(0, 1).where(is_set<"model.rotary">));
     visit("norms_per_layer", self.norms_per_layer, "norms over the residual stream in one layer",
           non_negative);
     visit("max_context", self.max_context,
           "longest sequence the model is made for; unlimited: none is too long",
-          non_negative_or("unlimited"));
+          non_negative_or("unlimited").where(where_requests_are));
     visit("window", self.window, "sliding attention window in tokens; 0: none", non_negative);
     visit("full_attention_every", self.full_attention_every,
           "with a window: one layer in this many attends to everything; 0: none does",
-          non_negative);
+          non_negative.where(is_above<"model.window", 0>));
     visit("mlp_layers", self.mlp_layers,
           "layers that have an MLP or experts, spread evenly, where others are attention or a scan "
           "alone (Nemotron); 0: all",
@@ -219,9 +236,10 @@ struct ModelSpec {
           "shifts, scales and gates its parts, each projected from what an image is conditioned on "
           "(6 in DiT); 0: none, as in language models",
           non_negative);
-    visit("moe", self.moe, "mixture of experts", any_value);
-    visit("mla", self.mla, "latent attention", any_value);
-    visit("scan", self.scan, "layers with a state in place of attention", any_value);
+    visit("moe", self.moe, "mixture of experts", any_value.where(with_experts));
+    visit("mla", self.mla, "latent attention", any_value.where(with_latents));
+    visit("scan", self.scan, "layers with a state in place of attention",
+          any_value.where(with_scans));
     visit("network", self.network,
           "layers of a convolutional network, which task classify runs and beside which no other "
           "field of a model counts: a list of 'conv CHANNELS', 'pool' and 'linear VALUES', each "
@@ -230,7 +248,7 @@ struct ModelSpec {
           "pixels added on each end, if not as many as keep the side (over the stride); add: its "
           "output is summed with a shortcut; times: layers like it. Empty: the model is no such "
           "network",
-          phrases_of(network_mistake));
+          phrases_of(network_mistake).even_without(unless_convolving));
   }
 
   bool is_network() const { return !network.empty(); }
@@ -246,6 +264,9 @@ struct ModelSpec {
 
   bool operator==(const ModelSpec&) const = default;
 };
+
+// Whether all layers let a kernel take decodes with prompts (engine/model/mixers).
+bool joinable(const ModelSpec& model);
 
 // How many layers do what.
 struct LayerCounts {

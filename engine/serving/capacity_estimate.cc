@@ -18,7 +18,7 @@ double tokens_held(const PoolSetup& pool, const TypicalWork& work) {
     return work.prompt - held_by_others + work.output / 2 + double(settings.block_size) / 2;
   }
   const double answered = work.prompt + std::max(work.output, double(settings.max_output));
-  const bool longest = settings.policy == policy_named("orca");
+  const bool longest = policy_of(settings.policy).takes_longest();
   return (longest ? std::max(answered, double(pool.longest)) : answered) - held_by_others;
 }
 

@@ -7,6 +7,7 @@
 
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
+#include "engine/base/task.h"
 #include "engine/base/units.h"
 
 namespace engine {
@@ -20,6 +21,9 @@ enum class SharingMode : std::uint8_t {
 constexpr std::array<std::string_view, 4> enum_names(SharingMode) {
   return {"time_slices", "streams", "spatial", "mig"};
 }
+
+inline constexpr const Condition& with_time_slices =
+    is_one_of<"sharing.mode", SharingMode::time_slices>;
 
 struct SharingSettings {
   SharingMode mode = SharingMode::time_slices;
@@ -40,15 +44,19 @@ struct SharingSettings {
           "the main deployment's share of the time (time_slices) or of the multiprocessors "
           "(spatial; mig: of everything); the neighbour has the rest. Any share is taken; devices "
           "divide multiprocessors into sevenths and memory into eighths for mig",
-          between(0.01, 0.99));
+          between(0.01, 0.99).where(is_none_of<"sharing.mode", SharingMode::streams>));
     visit("memory", self.memory,
           "the main deployment's share of the memory; the neighbour has the rest",
-          between(0.01, 0.99));
+          between(0.01, 0.99)
+              .where(is_none_of<"sharing.mode", SharingMode::mig>)
+              .where(either<"", is_zero<"sharing.swap">, while_serving>));
     visit("slice", self.slice,
-          "time_slices: mean time that one runs before the other, while both have work", positive);
+          "time_slices: mean time that one runs before the other, while both have work",
+          positive.where(with_time_slices)
+              .where(either<"", is_above<"sharing.switch_time", 0>, is_set<"sharing.swap">>));
     visit("switch_time", self.switch_time,
           "time_slices: lost whenever the other's turn comes; 0.1 ms is what an H200 lost",
-          non_negative);
+          non_negative.where(with_time_slices));
     visit("swap", self.swap,
           "time_slices: the weights of the model that does not run lie in host memory, and come "
           "over the host link at its turn. Task step: each then has the whole memory; task serve: "

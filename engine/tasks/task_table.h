@@ -35,8 +35,6 @@ struct TaskPoint {
 
 struct TaskEntry {
   Task task;
-  // Sections of the scenario that only this task reads.
-  std::span<const std::string_view> sections;
   std::span<const FigureGroup> figures;
   // The figure without which a point of this task says nothing, and its name.
   std::string_view essential;

@@ -10,6 +10,7 @@
 #include "engine/base/fields.h"
 #include "engine/base/units.h"
 #include "engine/workload/load_classes.h"
+#include "engine/workload/ordering.h"
 
 namespace engine {
 
@@ -25,9 +26,21 @@ constexpr std::array<std::string_view, 6> enum_names(ArrivalKind) {
   return {"poisson", "gamma", "deterministic", "curve", "trace", "closed"};
 }
 
+// Whether a stated rate is the mean one.
+constexpr bool is_rated(ArrivalKind kind) {
+  return kind == ArrivalKind::poisson || kind == ArrivalKind::gamma ||
+         kind == ArrivalKind::deterministic;
+}
+// Whether the system goes on as it does for as long as one likes. Traces and curves are measured whole.
+constexpr bool is_steady(ArrivalKind kind) { return is_rated(kind) || kind == ArrivalKind::closed; }
+
 enum class LengthKind : std::uint8_t { fixed, uniform, lognormal, zipf, empirical };
 constexpr std::array<std::string_view, 5> enum_names(LengthKind) {
   return {"fixed", "uniform", "lognormal", "zipf", "empirical"};
+}
+
+constexpr bool is_spread(LengthKind kind) {
+  return kind == LengthKind::uniform || kind == LengthKind::lognormal;
 }
 
 enum class MeasureKind : std::uint8_t {
@@ -59,15 +72,16 @@ struct Lengths {
     visit("prompt_cv", self.prompt_cv,
           "standard deviation of prompts over their mean; uniform: 0.577 (from one token to "
           "twice the mean) where more is stated",
-          non_negative);
+          non_negative.where(is_such<".distribution", is_spread>));
     visit("output_cv", self.output_cv,
           "standard deviation of outputs over their mean; uniform: 0.577 (from one token to "
           "twice the mean) where more is stated",
-          non_negative);
+          non_negative.where(is_such<".distribution", is_spread>));
     visit("correlation", self.correlation,
-          "lognormal: correlation of the logarithms of prompt and output lengths", between(-1, 1));
+          "lognormal: correlation of the logarithms of prompt and output lengths",
+          between(-1, 1).where(is_one_of<".distribution", LengthKind::lognormal>));
     visit("zipf_exponent", self.zipf_exponent, "zipf: the density falls with this power of length",
-          positive);
+          positive.where(is_one_of<".distribution", LengthKind::zipf>));
     visit(
         "prompt_max", self.prompt_max,
         "longest prompt in tokens: longer ones are cut to it; none with zipf: 16 times the fewest",
@@ -84,6 +98,23 @@ struct Lengths {
 
   bool operator==(const Lengths&) const = default;
 };
+
+inline constexpr const Condition& with_rate = is_such<"load.arrivals", is_rated>;
+inline constexpr const Condition& with_steady_load = is_such<"load.arrivals", is_steady>;
+inline constexpr const Condition& with_clients = is_one_of<"load.arrivals", ArrivalKind::closed>;
+// A trace that is replayed has lengths, priorities, tenants and prefixes of its own.
+inline constexpr const Condition& unless_replayed = is_none_of<"load.arrivals", ArrivalKind::trace>;
+inline constexpr const Condition& unless_searched =
+    either<"no capacity.slo asks to search for the rate", inside<"neighbour">,
+           is_zero<"capacity.slo">>;
+inline constexpr const Condition& with_prefix_caching = is_set<"serving.prefix_caching">;
+inline constexpr const Condition& with_urgency =
+    either<"serving.ordering {}, or output.requests is true",
+           is_such<"serving.ordering", by_urgency>, is_set<"output.requests">>;
+inline constexpr const Condition& with_load_images =
+    said<"there are load.images", is_above<"load.images", 0>>;
+inline constexpr const Condition& with_encoder =
+    said<"there is an encoder", is_set<"encode.present">>;
 
 struct Load {
   static constexpr std::string_view library = "loads";
@@ -134,28 +165,38 @@ struct Load {
   static void fields(Self& self, Visit&& visit) {
     visit("name", self.name, "name of the load", a_label);
     visit("arrivals", self.arrivals, "how requests arrive", any_value);
-    visit("rate", self.rate, "mean rate of requests, or of sessions when turns > 1", positive);
+    visit("rate", self.rate, "mean rate of requests, or of sessions when turns > 1",
+          positive.where(with_rate)
+              .where(unless_searched)
+              .where(said<"load.throughput_fraction does not set it",
+                          is_zero<"load.throughput_fraction">>));
     visit("cv", self.cv, "gamma: standard deviation of the gaps over their mean; 1 is Poisson",
-          between(1e-3, 1e3));
+          between(1e-3, 1e3).where(is_one_of<"load.arrivals", ArrivalKind::gamma>));
     visit("curve", self.curve,
           "curve: 'second:req/s' pairs such as '0:2, 60:10, 120:end'; each rate holds until the "
           "next; "
           "from 'second:end' on nobody comes, and the run lasts that long; without an end "
           "load.requests says how long the last rate holds",
-          any_value);
+          any_value.where(is_one_of<"load.arrivals", ArrivalKind::curve>));
     visit(
         "throughput_fraction", self.throughput_fraction,
         "rate as this share of the point's own estimated throughput capacity, which counts time in "
         "steps alone, at mean lengths and with nothing cached: links, slots of adapters, failures, "
         "a neighbour and policies that keep a batch short of full are not in it; replaces rate",
-        non_negative_or("none"));
-    visit("clients", self.clients, "closed: clients that each wait for their answer", at_least(1));
+        non_negative_or("none").where(with_rate).where(unless_searched));
+    visit("clients", self.clients, "closed: clients that each wait for their answer",
+          at_least(1)
+              .where(with_clients)
+              .where(said<"load.kv_fraction does not set it", is_zero<"load.kv_fraction">>));
     visit("kv_fraction", self.kv_fraction,
           "closed: clients whose requests would fill this share of the KV cache; replaces clients",
-          non_negative_or("none"));
+          non_negative_or("none").where(with_clients));
     visit("think_time", self.think_time,
-          "mean pause between an answer and the client's or session's next request", non_negative);
-    visit("ramp", self.ramp, "closed: the clients start spread over this time", non_negative);
+          "mean pause between an answer and the client's or session's next request",
+          non_negative.where(either<"load.arrivals is closed, or load.turns above 1", with_clients,
+                                    is_above<"load.turns", 1>>));
+    visit("ramp", self.ramp, "closed: the clients start spread over this time",
+          non_negative.where(with_clients));
     visit(
         "requests", self.requests,
         "requests in all; auto: 1,000, 2,000 and so on to 64,000, until the throughput is known to "
@@ -164,30 +205,37 @@ struct Load {
         "with serving.scaling.policy: scheduled, what comes until its last number has held as "
         "long as the one before it, 1,000 at least",
         non_negative_or("auto"));
-    visit("lengths", self.lengths, "tokens of prompts and outputs", any_value);
+    visit("lengths", self.lengths, "tokens of prompts and outputs",
+          any_value.where(unless_replayed));
     visit("trace", self.trace, "file with recorded requests", a_file);
     visit("trace_checksum", self.trace_checksum,
           "checksum of the file load.trace; filled in when it is read", any_value);
     visit("trace_speed", self.trace_speed, "the trace is replayed this many times faster",
-          positive);
+          positive.where(is_one_of<"load.arrivals", ArrivalKind::trace>));
     visit("turns", self.turns, "requests of one session; each re-sends the history before it",
           at_least(1));
     visit("branches", self.branches,
           "calls that every turn but the first makes at once; they share the history, and the next "
           "turn follows when all are answered",
-          between(1, 1024));
+          between(1, 1024).where(is_above<"load.turns", 1>));
     visit("shared_prefix", self.shared_prefix,
-          "leading tokens of load.lengths.prompt that requests have in common", non_negative);
+          "leading tokens of load.lengths.prompt that requests have in common",
+          non_negative.where(unless_replayed).where(with_prefix_caching));
     visit("prefix_groups", self.prefix_groups, "different shared prefixes, equally likely",
-          at_least(1));
+          at_least(1)
+              .where(unless_replayed)
+              .where(with_prefix_caching)
+              .where(is_above<"load.shared_prefix", 0>));
     visit(
         "priorities", self.priorities,
         "priority levels, equally likely; 0 is served first; a trace that is replayed has its own",
-        at_least(1));
+        at_least(1).where(unless_replayed).where(with_urgency));
     visit("tenants", self.tenants,
-          "tenants the requests come from; a trace that is replayed has its own", at_least(1));
+          "tenants the requests come from; a trace that is replayed has its own",
+          at_least(1).where(unless_replayed));
     visit("tenant_skew", self.tenant_skew,
-          "the n-th tenant sends in proportion to 1/n to this power; 0: all alike", non_negative);
+          "the n-th tenant sends in proportion to 1/n to this power; 0: all alike",
+          non_negative.where(unless_replayed).where(is_above<"load.tenants", 1>));
     visit("classes", self.classes, "requests that are more or less urgent than the others",
           any_value);
     visit("samples", self.samples,
@@ -199,26 +247,27 @@ struct Load {
           Range{.low = 0, .high = 1 << 20, .word = "none"});
     visit("adapter_skew", self.adapter_skew,
           "the n-th adapter is asked for in proportion to 1/n to this power; 0: all alike",
-          non_negative);
+          non_negative.where(is_above<"load.adapters", 1>));
     visit("images", self.images,
           "images in each request, which the deployment encode turns into tokens of its prompt; "
           "those of a session's history stay encoded, whatever of it is read again",
           between(0, 1000));
     visit("image_tokens", self.image_tokens,
           "tokens that an image adds to its prompt, besides those of load.lengths",
-          between(1, 100000));
+          between(1, 100000).where(with_load_images));
     visit("image_patches", self.image_patches,
           "tokens that the encoder works on for an image; auto: as many as image_tokens",
-          non_negative_or("auto"));
+          non_negative_or("auto").where(with_load_images));
     visit("image_batch", self.image_batch,
           "requests whose images an encoder takes together at most, as far as they wait for it",
-          between(1, 1024));
+          between(1, 1024).where(with_load_images).where(with_encoder));
     visit("measure", self.measure,
           "steady: what goes on once the system has filled up, to the last arrival, or with "
           "serving.scaling.policy: scheduled to the end of its timetable; whole: from the first "
           "arrival to the last answer, as benchmark clients count, and as traces and curves always "
           "are; a curve that ends from 0 to its end, or to the last answer after it",
-          any_value);
+          any_value.same(MeasureKind::steady, MeasureKind::whole, with_steady_load)
+              .where(with_steady_load));
     visit("warmup", self.warmup,
           "what happens before this time is not measured; auto (or 0; load.measure: whole leaves "
           "nothing out): until twice as many requests (with turns, sessions) have finished as are "

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,18 +15,20 @@
 
 namespace sweep {
 
+// Why a field does not count; nothing: it does.
+using Reason = std::optional<engine::LeafUse>;
 using LeafValues = std::vector<std::pair<int, engine::LeafValue>>;
 
 struct Counting {
   explicit Counting(const Possibilities& possibilities)
       : can_be(possibilities.can_be()), read(possibilities.read_by_formulas()) {}
 
-  // Null: it counts, or a formula reads it that other leaves follow from.
-  const engine::LeafUse* why_inert(int leaf) const {
-    return read.contains(leaf) ? nullptr : engine::why_inert(leaf, can_be);
+  // Nothing: it counts, or a formula reads it that other leaves follow from.
+  Reason why_inert(int leaf) const {
+    return read.contains(leaf) ? std::nullopt : engine::why_inert(leaf, can_be);
   }
-  const engine::ValueUse* why_another(int leaf, const engine::LeafValue& value) const {
-    if (read.contains(leaf)) return nullptr;
+  std::optional<engine::ValueUse> why_another(int leaf, const engine::LeafValue& value) const {
+    if (read.contains(leaf)) return std::nullopt;
     return engine::why_another(leaf, engine::condition_value(value), can_be);
   }
 
@@ -34,7 +37,7 @@ struct Counting {
 };
 
 inline std::string said_idle(std::string_view path, const engine::LeafUse& reason) {
-  return fmt::format("'{}' changes nothing here: it counts only where {}", path, reason.where);
+  return fmt::format("'{}' changes nothing here: it counts only where {}", path, reason.where());
 }
 
 inline std::string located(const engine::Location& where, const std::string& said) {

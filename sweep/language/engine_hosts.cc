@@ -165,8 +165,9 @@ void each_writer(const SaidOfHosts& said, const Library& library, const InputLim
     const Hosts hosts = hosts_of(said.trains ? kTraining : kEngines, library, limits, said, "");
     write(CompanionWriter("", hosts, NamedBy::own), said.fields);
   }
-  for (const std::string_view role : enum_names(engine::DeploymentRole{})) {
-    if (role == "main" || said.names_always(role)) continue;
+  for (const engine::RoleTraits& traits : engine::kRoleTraits) {
+    const std::string_view role = traits.name;
+    if (role == "main" || !traits.has_engine || said.names_always(role)) continue;
     const Hosts engines = hosts_of(kEngines, library, limits, said, role);
     if (role == "rollout" && needs_round_host(said)) {
       write(CompanionWriter(role, engines, NamedBy::main_too), Entries{});

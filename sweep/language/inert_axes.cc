@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -29,26 +30,29 @@ std::vector<int> leaves_of(const Axis& axis) {
   return leaves;
 }
 
-// Why no leaf of an axis counts; null: one does. A whole device or model has many leaves, and some never count: the reason is that
+// Why no leaf of an axis counts; nothing: one does. A whole device or model has many leaves, and some never count: the reason is that
 // of most.
-const LeafUse* why_all_inert(const std::vector<int>& leaves, const Counting& counting) {
-  std::map<std::string_view, int> leaves_by_reason;
-  const LeafUse* commonest = nullptr;
+Reason why_all_inert(const std::vector<int>& leaves, const Counting& counting) {
+  std::map<std::string, int> leaves_by_reason;
+  Reason commonest;
+  int most = 0;
   for (const int leaf : leaves) {
-    const LeafUse* reason = counting.why_inert(leaf);
-    if (reason == nullptr) return nullptr;
-    const int count = ++leaves_by_reason[reason->where];
-    if (commonest == nullptr || count > leaves_by_reason[commonest->where]) commonest = reason;
+    const Reason reason = counting.why_inert(leaf);
+    if (!reason) return std::nullopt;
+    const int count = ++leaves_by_reason[reason->where()];
+    if (count <= most) continue;
+    commonest = reason;
+    most = count;
   }
   return commonest;
 }
 
-// Why nothing counts of a spec that is named as a part of another, such as a link of a device; null: some of it does, or it is no spec.
-const LeafUse* why_idle_section(const std::string& path, const Counting& counting) {
+// Why nothing counts of a spec that is named as a part of another, such as a link of a device; nothing: some of it does, or it is no spec.
+Reason why_idle_section(const std::string& path, const Counting& counting) {
   const int number = table().find_section(path);
-  if (number < 0) return nullptr;
+  if (number < 0) return std::nullopt;
   const engine::Section& section = table().sections[std::size_t(number)];
-  if (engine::of_role(engine::leaf_at(int(section.first_leaf)))) return nullptr;
+  if (engine::of_role(engine::leaf_at(int(section.first_leaf)))) return std::nullopt;
   std::vector<int> leaves;
   for (std::size_t leaf = section.first_leaf; leaf < section.last_leaf; ++leaf) {
     if (engine::leaf_at(int(leaf)).range.in_key) leaves.push_back(int(leaf));
@@ -58,10 +62,10 @@ const LeafUse* why_idle_section(const std::string& path, const Counting& countin
 
 // What is wrong with a value that is another one in every point; nothing, where it is itself in some.
 std::string another_value(int leaf, const engine::LeafValue& value, const Counting& counting) {
-  const engine::ValueUse* use = counting.why_another(leaf, value);
-  if (use == nullptr) return "";
-  return fmt::format("'{}: {}' is {} here: it differs only where {}", use->path, use->value,
-                     use->otherwise, use->where);
+  const std::optional<engine::ValueUse> use = counting.why_another(leaf, value);
+  if (!use) return "";
+  return fmt::format("'{}: {}' is {} here: it differs only where {}", engine::leaf_at(leaf).path,
+                     use->value, use->otherwise, use->unless.where());
 }
 
 void check_values(const Axis& axis, const engine::Location& place, const Counting& counting,
@@ -220,11 +224,11 @@ namespace {
 struct IdleRole {
   std::string name;
   engine::Location where;
-  const LeafUse* reason;
+  LeafUse reason;
 
-  std::string said() const { return said_idle(name, *reason); }
+  std::string said() const { return said_idle(name, reason); }
   // Others wait for what an axis, or a user's next edit, may bring: images, drafts.
-  bool of_another_task() const { return reason->where.starts_with("task is "); }
+  bool of_another_task() const { return reason.where().starts_with("task is "); }
 };
 
 std::vector<IdleRole> idle_roles(const SpaceParts& parts,
@@ -233,9 +237,10 @@ std::vector<IdleRole> idle_roles(const SpaceParts& parts,
   std::vector<IdleRole> idle;
   for (const auto& [present, where] : roles) {
     const bool stated = possibilities.of(present).any([](double value) { return value != 0; });
-    const LeafUse* reason = stated ? engine::why_inert(present, possibilities.can_be()) : nullptr;
+    const Reason reason =
+        stated ? engine::why_inert(present, possibilities.can_be()) : std::nullopt;
     const std::string& path = engine::leaf_at(present).path;
-    if (reason != nullptr) idle.push_back({path.substr(0, path.rfind('.')), where, reason});
+    if (reason) idle.push_back({path.substr(0, path.rfind('.')), where, *reason});
   }
   return idle;
 }
@@ -256,8 +261,8 @@ std::vector<std::string> notes_on_idle_fields(const SpaceParts& parts,
   for (const StatedField& field : base) {
     const int number = table().find_leaf(field.path);
     if (number < 0) {
-      const LeafUse* reason = why_idle_section(field.path, counting);
-      if (reason != nullptr) note(field.where, said_idle(field.path, *reason));
+      const Reason reason = why_idle_section(field.path, counting);
+      if (reason) note(field.where, said_idle(field.path, *reason));
       continue;
     }
     const engine::Leaf& leaf = engine::leaf_at(number);
@@ -265,9 +270,9 @@ std::vector<std::string> notes_on_idle_fields(const SpaceParts& parts,
     const engine::LeafValue value = engine::get_leaf(parts.base, leaf);
     // What is stated as it is by default changes nothing, wherever it counts; but it may be another value.
     const bool as_by_default = value == engine::get_leaf(defaults, leaf);
-    const LeafUse* reason = as_by_default ? nullptr : counting.why_inert(number);
+    const Reason reason = as_by_default ? std::nullopt : counting.why_inert(number);
     const std::string said =
-        reason != nullptr ? said_idle(field.path, *reason) : another_value(number, value, counting);
+        reason ? said_idle(field.path, *reason) : another_value(number, value, counting);
     if (!said.empty()) note(field.where, said);
   }
   return notes;
@@ -306,7 +311,7 @@ class IdleOverrides {
     });
     if (as_by_default || axis.role != kNone) return;
     std::string said;
-    if (const LeafUse* reason = why_all_inert(leaves_of(axis), counting)) {
+    if (const Reason reason = why_all_inert(leaves_of(axis), counting)) {
       said = said_idle(axis.path, *reason);
     } else {
       for (const Edit& edit : axis.edits) {
@@ -338,8 +343,8 @@ void check_inert_axes(const SpaceParts& parts, const std::vector<engine::Locatio
     const Axis& axis = parts.axes[i];
     // Overrides of a sub-sweep's base are no axes, though they are kept as such.
     if (axis.label_column == kNone && axis.interval.leaf == kNone) continue;
-    const LeafUse* reason = why_all_inert(leaves_of(axis), counting);
-    if (reason == nullptr) {
+    const Reason reason = why_all_inert(leaves_of(axis), counting);
+    if (!reason) {
       check_values(axis, places[i], counting, reading);
       continue;
     }

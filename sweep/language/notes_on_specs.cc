@@ -28,7 +28,7 @@ Parted parted(std::span<const Edit> edits, const Counting& counting, std::map<in
   for (const Edit& edit : edits) {
     if (!engine::leaf_at(edit.leaf).range.in_key) continue;
     const auto [known, fresh] = counts.emplace(edit.leaf, false);
-    if (fresh) known->second = counting.why_inert(edit.leaf) == nullptr;
+    if (fresh) known->second = !counting.why_inert(edit.leaf);
     (known->second ? parts.counted : parts.idle).emplace_back(edit.leaf, edit.value);
   }
   return parts;

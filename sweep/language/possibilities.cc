@@ -93,12 +93,12 @@ engine::CanBe Possibilities::can_be() const {
               },
           // Where what it follows from differs from point to point, it may hold in some.
           .fact =
-              [this](const engine::UseCondition& condition, int leaf) {
+              [this](const engine::Test& test, int leaf) {
                 const auto varies = [this](int behind) {
                   return std::ranges::binary_search(parts_->varied_leaves, behind);
                 };
-                return std::ranges::any_of(engine::leaves_behind(condition, leaf), varies) ||
-                       engine::holds_in(parts_->base, condition, leaf);
+                return std::ranges::any_of(engine::leaves_behind(test, leaf), varies) ||
+                       engine::holds_in(parts_->base, test, leaf);
               },
           .like_main = [this](int leaf) { return !is_stated(*parts_, leaf); }};
 }
@@ -118,7 +118,7 @@ std::set<int> Possibilities::read_by_formulas() const {
   // Derivations run in order, so that one can only follow from those before it.
   const engine::CanBe can_be = this->can_be();
   for (const Derivation& derivation : std::views::reverse(parts_->derivations)) {
-    const bool counts = engine::why_inert(derivation.leaf, can_be) == nullptr;
+    const bool counts = !engine::why_inert(derivation.leaf, can_be);
     if (counts || read.contains(derivation.leaf)) add(derivation.formula);
   }
   return read;

@@ -1,5 +1,5 @@
-// Every knob moves something, or says that it does not; and where engine/leaves/leaf_use.h says that it does not
-// count, it moves nothing.
+// Every knob moves something, or says that it does not; and where its own line says that it does not count, it moves
+// nothing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -129,6 +129,17 @@ axes:
       - {name: capacity, base: {task: serve, capacity: {slo: {ttft_mean: 300 ms}, tolerance: 0.2}}}
 )";
 
+// A point under pressure for each policy, and one for each router, whatever there is of them.
+template <class Add>
+void add_each(std::string_view setting, const Scenario& base, Add&& add) {
+  const Leaf& leaf = engine::leaf_at(engine::leaf_table().find_leaf(setting));
+  for (std::size_t i = 0; i < leaf.names.size(); ++i) {
+    Scenario scenario = base;
+    engine::set_leaf(scenario, leaf, std::int64_t(i));
+    add(std::string(setting) + " " + std::string(leaf.names[i]), scenario);
+  }
+}
+
 struct Points {
   std::vector<std::string> names;
   std::vector<Scenario> scenarios;
@@ -159,6 +170,8 @@ const Points& points() {
       builder.build(i, point);
       const std::string& name = spec->space.label_columns()[0].values[std::size_t(point.labels[0])];
       add(name, point.scenario);
+      if (name == "full") add_each("serving.policy", point.scenario, add);
+      if (name == "predicted") add_each("serving.router", point.scenario, add);
       if (name == "decode" || name == "sarathi" || name == "sessions") {
         add(name + ", with samples", toys::with_rollout(point.scenario));
       }
@@ -258,9 +271,8 @@ bool is_knob(const Leaf& leaf) {
 }
 
 bool said_to_count_nowhere(const Leaf& leaf) {
-  return std::ranges::any_of(engine::leaf_uses(), [&](const engine::LeafUse& use) {
-    return engine::concerns(use, leaf.path) && use.any_of.empty();
-  });
+  return std::ranges::any_of(engine::uses_of(engine::leaf_table().find_leaf(leaf.path)),
+                             engine::is_never);
 }
 
 // A field of a role counts only in tasks that have the role.
@@ -304,7 +316,7 @@ void change(Scenario& scenario, const Leaf& leaf, const LeafValue& value) {
   engine::each_role(scenario, [&](std::string_view name, engine::Role& role) {
     if (!of_one_model.contains(name)) return;
     const int of_model = engine::leaf_table().find_leaf(std::string(name) + ".model.layers");
-    if (!role.present || engine::why_inert(of_model, scenario) != nullptr) return;
+    if (!role.present || engine::why_inert(of_model, scenario)) return;
     alike.push_back(&role.deployment);
     if (leaf.path.starts_with(name)) changed = &role.deployment;
   });
@@ -345,11 +357,18 @@ TEST(EveryKnob, MovesSomethingOrSaysThatItDoesNot) {
     if (!is_knob(leaf) || held_as_main(leaf)) continue;
     bool moved = false;
     for (std::size_t p = 0; p < points().scenarios.size() && !moved; ++p) {
-      moved = engine::why_inert(int(i), points().scenarios[p]) == nullptr && moves(leaf, p);
+      moved = !engine::why_inert(int(i), points().scenarios[p]) && moves(leaf, p);
     }
     EXPECT_NE(moved, said_to_count_nowhere(leaf) || no_task_reads(int(i)))
         << leaf.path << ": " << leaf.meaning;
   }
+}
+
+// Whether where a leaf counts depends on another one.
+bool asks(int leaf, std::string_view path) {
+  return std::ranges::any_of(engine::uses_of(leaf), [path](const engine::LeafUse& use) {
+    return std::ranges::find(*use.condition, path, &engine::Test::path) != use.condition->end();
+  });
 }
 
 // Deployments that a point does not have are most of the fields, all for one reason: each is tried at some of the points.
@@ -366,11 +385,36 @@ TEST(EveryKnob, MovesNothingWhereItIsSaidNotToCount) {
   for (std::size_t p = 0; p < points().scenarios.size(); ++p) {
     for (std::size_t i = 0; i < leaves.size(); ++i) {
       if (!in_turn(leaves[i], i, p)) continue;
-      const engine::LeafUse* reason = engine::why_inert(int(i), points().scenarios[p]);
-      if (reason == nullptr || !is_knob(leaves[i])) continue;
+      if (!is_knob(leaves[i])) continue;
+      const auto reason = engine::why_inert(int(i), points().scenarios[p]);
+      if (!reason) continue;
       EXPECT_FALSE(moves(leaves[i], p)) << leaves[i].path << " moves '" << points().names[p]
-                                        << "', though it counts only where " << reason->where;
+                                        << "', though it counts only where " << reason->where();
     }
+  }
+}
+
+// What only some policies, or some routers, read moves the point of each whose row says so; of the others the law above holds.
+TEST(EveryKnob, OfAPolicyOrARouterMovesWhereItsRowSaysSo) {
+  for (const std::string setting : {"serving.policy", "serving.router"}) {
+    for (std::size_t p = 0; p < points().scenarios.size(); ++p) {
+      const Scenario& scenario = points().scenarios[p];
+      if (!points().names[p].starts_with(setting + " ")) continue;
+      for (std::size_t i = 0; i < engine::leaf_table().leaves.size(); ++i) {
+        const Leaf& leaf = engine::leaf_at(int(i));
+        if (engine::of_role(leaf) || !asks(int(i), setting)) continue;
+        if (engine::why_inert(int(i), scenario)) continue;
+        EXPECT_TRUE(moves(leaf, p)) << leaf.path << " under " << points().names[p];
+      }
+    }
+  }
+}
+
+TEST(EveryKnob, EveryTaskHasAPoint) {
+  for (const engine::TaskEntry& entry : engine::task_table()) {
+    EXPECT_TRUE(std::ranges::any_of(points().scenarios, [&entry](const Scenario& scenario) {
+      return scenario.task == entry.task;
+    })) << name_of(entry.task);
   }
 }
 

@@ -75,11 +75,10 @@ bool matches(std::string_view text, const std::string& filter) {
 }
 
 // " (counts only where task is serve)", or nothing for a field that always counts.
-std::string where_it_counts(const engine::Leaf& leaf) {
+std::string where_it_counts(int leaf) {
   std::string text;
-  for (const engine::LeafUse& use : engine::leaf_uses()) {
-    if (!engine::concerns(use, leaf.path)) continue;
-    text += (text.empty() ? " (counts only where " : "; ") + std::string(use.where);
+  for (const engine::LeafUse& use : engine::uses_of(leaf)) {
+    text += (text.empty() ? " (counts only where " : "; ") + use.where();
   }
   return text.empty() ? "" : text + ")";
 }
@@ -104,7 +103,8 @@ enum class Detail : std::uint8_t { names, meanings };
 int describe_fields(const std::string& filter, Detail detail) {
   const engine::Scenario defaults;
   int found = 0;
-  for (const engine::Leaf& leaf : engine::leaf_table().leaves) {
+  for (int number = 0; number < int(engine::leaf_table().leaves.size()); ++number) {
+    const engine::Leaf& leaf = engine::leaf_at(number);
     if (!matches(leaf.path, filter) || repeats_main(leaf, filter)) continue;
     if (found++ == 0) {
       print("Fields of a scenario: under 'base', as axes, and in expressions.\n\n");
@@ -118,7 +118,7 @@ int describe_fields(const std::string& filter, Detail detail) {
     }
     print("{:<36} {:<34} {:<14} {}{}{}\n", leaf.path, kind_text(leaf),
           default_text(leaf, engine::get_leaf(defaults, leaf)), leaf.meaning,
-          direction_text(leaf.range.raising), where_it_counts(leaf));
+          direction_text(leaf.range.raising), where_it_counts(number));
   }
   return found;
 }

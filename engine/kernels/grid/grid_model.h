@@ -14,7 +14,7 @@
 
 namespace engine {
 
-constexpr bool has_grid(const Device& device) { return device.array.on(); }
+inline bool has_grid(const Device& device) { return device.array.on(); }
 
 KernelTime time_with_grid(Family family, const Op& op, const Device& device,
                           const Calibration* calibration);

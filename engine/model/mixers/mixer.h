@@ -65,9 +65,6 @@ void add_prompt_attention(Family family, AttentionPrefill op, const ModelShard& 
 void add_decode_attention(Family family, AttentionDecode op, const ModelShard& shard,
                           const StageSpan& span, const BatchShape& batch, OpList& ops);
 
-// Whether all layers of the model let a kernel take decodes with prompts.
-bool joinable(const ModelSpec& model);
-
 // Attention of the batch's decodes in the kernel that reads its prompts; `attention_ops` has it where
 // the shard joins them.
 void joined_decode_ops(const ModelShard& shard, const StageSpan& span, const BatchShape& batch,

@@ -32,7 +32,7 @@ struct OutputSettings {
           non_negative_or("none"));
     visit("timeline_moments", self.timeline_moments,
           "most moments of a timeline; one that gets longer goes on at twice the distance",
-          at_least(2));
+          at_least(2).where(is_set<"output.timeline">));
     visit("intervals", self.intervals,
           "task serve: simulate again with steps as fast and as slow as their kernels may be, for "
           "columns _low and _high and slo_probability; takes 3 times as long, with slo up to 12",

@@ -97,7 +97,7 @@ std::int64_t read_on(const ReplicaView& view, std::int64_t budget, StepPlan& pla
 std::int64_t tokens_set_aside(const ReplicaView& view, const Sequence& sequence) {
   const std::int64_t answered =
       sequence.prompt + std::max(view.settings().max_output, sequence.output);
-  const bool longest = view.settings().policy == policy_named("orca");
+  const bool longest = policy_of(view.settings().policy).takes_longest();
   return longest ? std::max(view.common.longest, answered) : answered;
 }
 

@@ -170,8 +170,7 @@ bool Replica::too_many_enter() const {
 
 std::int64_t Replica::predicted_output(std::int64_t number, std::int64_t output) const {
   const double error = state_.common->settings->prediction_error;
-  if (error <= 0 || state_.common->settings->router != router_named("least_predicted"))
-    return output;
+  if (error <= 0 || !router_of(state_.common->settings->router).predicts) return output;
   // Lognormal about the real one.
   const double z = normal(state_.common->seed, Stream::predictions, std::uint64_t(number));
   return std::max<std::int64_t>(

@@ -30,14 +30,16 @@ struct ClockSettings {
         "it takes no longer than the tightest limit on a token: of slo on tpot or itl, or tpot of "
         "a class in load.classes",
         any_value);
-    visit("lowest", self.lowest, "lowest clock, as a share of device.clock", between(0.1, 1));
-    visit("margin", self.margin, "share of the limit that a step leaves", between(0, 0.9));
+    visit("lowest", self.lowest, "lowest clock, as a share of device.clock",
+          between(0.1, 1).where(is_one_of<"serving.clock.mode", ClockMode::slo>));
+    visit("margin", self.margin, "share of the limit that a step leaves",
+          between(0, 0.9).where(is_one_of<"serving.clock.mode", ClockMode::slo>));
     visit(
         "power_exponent", self.power_exponent,
         "tensor_power, memory_power and what busy_power is above idle_power change with this power "
         "of the clock; 2: as measured on an H200 between 1.4 and 1.98 GHz; 3: the voltage follows "
         "the clock; 1: it does not",
-        between(1, 4));
+        between(1, 4).where(is_one_of<"serving.clock.mode", ClockMode::slo>));
   }
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "engine/base/fields.h"
+#include "engine/base/task.h"
 #include "engine/base/units.h"
 #include "engine/model/lora_targets.h"
 
@@ -27,11 +28,11 @@ struct LoraSettings {
     visit("load_bandwidth", self.load_bandwidth,
           "rate at which a device gets its share of an adapter from the host; auto: what copies "
           "reach of its link to the host",
-          non_negative_or("auto"));
+          non_negative_or("auto").where(while_serving).where(is_above<"serving.lora.slots", 0>));
     visit("load_latency", self.load_latency,
           "time that the engine needs to make room and start to load an adapter, before the first "
           "byte",
-          non_negative);
+          non_negative.where(while_serving).where(is_above<"serving.lora.slots", 0>));
   }
 };
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "engine/base/counts.h"
 #include "engine/base/named_table.h"
 
 namespace engine {
@@ -39,7 +40,14 @@ struct PolicyEntry {
   LeftInCache left_in_cache = LeftInCache::computed;
   bool limits_pieces = false;  // of one prompt in a step (serving.long_prefill_threshold)
   Seats seats = Seats::of_all_batches;
+  bool mixes = false;  // prompts and decodes in one step
+  // Admission leaves room for a share of the outputs to come (serving.new_token_ratio).
+  bool foresees = false;
+  // Room for an answer is that of serving.max_output or its own; others that set it aside take the longest sequence there can be.
+  bool bounds_answers = false;
 
+  constexpr bool takes_longest() const { return reserves && !bounds_answers; }
+  constexpr bool counts_chunks() const { return budget == StepBudget::chunk; }
   // Most sequences of one batch, and of all `batches`, where serving.max_num_seqs is `most`.
   constexpr std::int64_t seats_of_batch(std::int64_t most, std::int64_t batches) const {
     return seats == Seats::in_equal_shares ? std::max<std::int64_t>(most / batches, 1) : most;
@@ -51,21 +59,27 @@ struct PolicyEntry {
 
 // Keys of points hold the position: new ones go to the end.
 inline constexpr std::array kPolicies{
-    PolicyEntry{.name = "vllm_v1", .plan = plan_vllm_v1, .limits_pieces = true},
+    PolicyEntry{.name = "vllm_v1", .plan = plan_vllm_v1, .limits_pieces = true, .mixes = true},
     PolicyEntry{"vllm_v0", plan_vllm_v0},
-    PolicyEntry{"sarathi", plan_sarathi, StepBudget::chunk},
+    PolicyEntry{
+        .name = "sarathi", .plan = plan_sarathi, .budget = StepBudget::chunk, .mixes = true},
     // Scheduler.init_running_status: max(max_running_requests // pp_size, 1)
     PolicyEntry{.name = "sglang",
                 .plan = plan_sglang,
                 .budget = StepBudget::chunk,
                 .answers_come_later = true,
                 .left_in_cache = LeftInCache::read,
-                .seats = Seats::in_equal_shares},
-    PolicyEntry{"orca", plan_orca, StepBudget::max_num_batched_tokens, true},
+                .seats = Seats::in_equal_shares,
+                .foresees = true},
+    PolicyEntry{.name = "orca", .plan = plan_orca, .reserves = true, .mixes = true},
     // PyTorchModelEngine.get_max_num_sequences: pp_size * max_batch_size
-    PolicyEntry{
-        .name = "no_evict", .plan = plan_no_evict, .reserves = true, .seats = Seats::of_each_batch},
-    PolicyEntry{"static", plan_static, StepBudget::max_num_batched_tokens, true},
+    PolicyEntry{.name = "no_evict",
+                .plan = plan_no_evict,
+                .reserves = true,
+                .seats = Seats::of_each_batch,
+                .mixes = true,
+                .bounds_answers = true},
+    PolicyEntry{.name = "static", .plan = plan_static, .reserves = true, .bounds_answers = true},
 };
 
 // Position in the table.
@@ -78,5 +92,16 @@ consteval PolicyName policy_named(std::string_view name) {
 }
 
 constexpr const PolicyEntry& policy_of(PolicyName name) { return kPolicies[std::size_t(name)]; }
+
+template <auto property>
+inline constexpr Condition policy_has =
+    condition_of({.kind = Test::Kind::named,
+                  .path = "serving.policy",
+                  .names = positions_with<property>(kPolicies)});
+template <auto property>
+inline constexpr Condition policy_lacks =
+    condition_of({.kind = Test::Kind::not_named,
+                  .path = "serving.policy",
+                  .names = positions_with<property>(kPolicies)});
 
 }  // namespace engine

@@ -29,7 +29,8 @@ struct RetentionSettings {
         "which cached prefixes are given up; lru: when blocks run out, the least recently used; "
         "ttl: also those that were not used for a time; pinned: those of sessions that go on last",
         any_value);
-    visit("ttl", self.ttl, "ttl: how long a cached prefix is kept without being used", positive);
+    visit("ttl", self.ttl, "ttl: how long a cached prefix is kept without being used",
+          positive.where(is_one_of<"serving.retention.policy", Retention::ttl>));
   }
 };
 

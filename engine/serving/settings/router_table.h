@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "engine/base/counts.h"
 #include "engine/base/named_table.h"
 
 namespace engine {
@@ -25,6 +26,7 @@ struct RouterEntry {
   Route* route;
   ReplicaWeight weight = ReplicaWeight::none;
   bool reads_caches = false;  // it asks replicas what they hold of a prompt
+  bool predicts = false;      // answers, but for serving.prediction_error
 };
 
 // Keys of points hold the position: new ones go to the end.
@@ -36,7 +38,10 @@ inline constexpr std::array kRouters{
     RouterEntry{"power_of_two", route_power_of_two},
     RouterEntry{"prefix_aware", route_prefix_aware, ReplicaWeight::requests, true},
     RouterEntry{"sticky", route_sticky},
-    RouterEntry{"least_predicted", route_lightest, ReplicaWeight::tokens},
+    RouterEntry{.name = "least_predicted",
+                .route = route_lightest,
+                .weight = ReplicaWeight::tokens,
+                .predicts = true},
     RouterEntry{"by_class", route_by_class},
     RouterEntry{"adapter_affine", route_adapter_affine, ReplicaWeight::requests},
 };
@@ -51,5 +56,10 @@ consteval RouterName router_named(std::string_view name) {
 }
 
 constexpr const RouterEntry& router_of(RouterName name) { return kRouters[std::size_t(name)]; }
+
+template <auto property>
+inline constexpr Condition router_has = condition_of({.kind = Test::Kind::named,
+                                                      .path = "serving.router",
+                                                      .names = positions_with<property>(kRouters)});
 
 }  // namespace engine

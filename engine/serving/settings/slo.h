@@ -78,7 +78,8 @@ struct CapacitySearch {
     visit("tolerance", self.tolerance,
           "how closely the capacity is searched: relative distance of the last rate that meets the "
           "SLO and the last that does not",
-          between(1e-4, 0.5));
+          between(1e-4, 0.5).where(
+              said<"a limit of capacity.slo asks for a search", is_set<"capacity.slo">>));
   }
 };
 

@@ -7,6 +7,7 @@
 
 #include "engine/base/enum_names.h"
 #include "engine/base/fields.h"
+#include "engine/base/task.h"
 #include "engine/hardware/link.h"
 
 namespace engine {
@@ -47,6 +48,19 @@ constexpr std::array<std::string_view, 2> enum_names(TransferContention) {
   return {"transfers", "collectives"};
 }
 
+inline constexpr const Condition& with_reader =
+    said<"there is a prefill deployment", is_set<"prefill.present">>;
+inline constexpr const Condition& with_shared_adapters =
+    said<"KV caches share adapters with collectives (transfer.link states no link of their own)",
+         is_zero<"transfer.link.bandwidth">>;
+inline constexpr const Condition& with_fabric =
+    said<"KV caches leave a node or take transfer.link (the two deployments do not share a node)",
+         holds<Fact::kv_takes_a_fabric>>;
+inline constexpr const Condition& with_adapters_of_a_node = said<
+    "KV caches leave a node over its adapters (transfer.link states no other link, and the "
+    "two deployments do not share a node)",
+    holds<Fact::kv_leaves_a_node>>;
+
 struct TransferSettings {
   Link link;
   TransferMode mode = TransferMode::whole;
@@ -83,12 +97,12 @@ struct TransferSettings {
           "and there is room; push: it sets blocks aside before the prompt is read, which waits "
           "for that, and the KV cache is sent there at once; auto: as serving.pushes_kv says of "
           "the main deployment's engine",
-          any_value);
+          any_value.where(while_serving));
     visit("contention", self.contention,
           "task serve: what shares adapters with KV caches; transfers: other KV caches; "
           "collectives: also collectives of either deployment that leave its nodes, each half of "
           "an adapter while both use it",
-          any_value);
+          any_value.where(while_serving).where(with_shared_adapters));
     visit("first_token", self.first_token,
           "which deployment sends the first token; decode: the main one, once it has the KV cache; "
           "prefill: that one, when it has read the prompt; remade: the main one, which makes it "
@@ -98,16 +112,16 @@ struct TransferSettings {
     visit("local_prompt", self.local_prompt,
           "task serve: the main deployment reads prompts itself of which at most this many tokens "
           "are not in its cache; 0: the prefill deployment reads all",
-          non_negative);
+          non_negative.where(while_serving));
     visit(
         "oversubscription", self.oversubscription,
         "task serve: what the adapters of the smaller deployment can carry together over what the "
         "fabric between the deployments can; 1: the fabric is no bottleneck",
-        between(1, 1e6));
+        between(1, 1e6).where(while_serving).where(with_fabric));
     visit("rails", self.rails,
           "adapters of a node that carry KV caches out of it, shared evenly by its devices; auto: "
           "one for each device",
-          non_negative_or("auto"));
+          non_negative_or("auto").where(with_adapters_of_a_node));
   }
 };
 

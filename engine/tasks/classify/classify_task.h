@@ -14,7 +14,6 @@ MemoryDemand classify_demand(const Scenario& scenario, const Resources& resource
 void run_classify(const TaskPoint& point, Outcome& outcome);
 std::string classify_headline(const Scenario& scenario);
 
-constexpr std::string_view kClassifySections[] = {"classify"};
 constexpr FigureGroup kClassifyFigures[] = {FigureGroup::time,   FigureGroup::rates,
                                             FigureGroup::memory, FigureGroup::price,
                                             FigureGroup::images, FigureGroup::array};
@@ -22,7 +21,6 @@ constexpr FigureGroup kClassifyFigures[] = {FigureGroup::time,   FigureGroup::ra
 constexpr TaskEntry classify_task() {
   return {
       .task = Task::classify,
-      .sections = kClassifySections,
       .figures = kClassifyFigures,
       .essential = "image_latency",
       .essential_value = [](const Metrics& metrics) { return metrics.image_latency.value; },

@@ -11,14 +11,12 @@ MemoryDemand denoise_demand(const Scenario& scenario, const Resources& resources
 void run_denoise(const TaskPoint& point, Outcome& outcome);
 std::string denoise_headline(const Scenario& scenario);
 
-constexpr std::string_view kDenoiseSections[] = {"denoise"};
 constexpr FigureGroup kDenoiseFigures[] = {FigureGroup::time, FigureGroup::rates,
                                            FigureGroup::memory, FigureGroup::price,
                                            FigureGroup::images};
 
 constexpr TaskEntry denoise_task() {
   return {.task = Task::denoise,
-          .sections = kDenoiseSections,
           .figures = kDenoiseFigures,
           .essential = "image_latency",
           .essential_value = [](const Metrics& metrics) { return metrics.image_latency.value; },

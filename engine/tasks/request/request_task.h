@@ -14,7 +14,6 @@ MemoryDemand request_demand(const Scenario& scenario, const Resources& resources
 void run_request(const TaskPoint& point, Outcome& outcome);
 std::string request_headline(const Scenario& scenario);
 
-constexpr std::string_view kRequestSections[] = {"request", "retrieval"};
 constexpr Role Scenario::*kRequestRoles[] = {&Scenario::prefill, &Scenario::rerank};
 constexpr FigureGroup kRequestFigures[] = {FigureGroup::time,        FigureGroup::rates,
                                            FigureGroup::memory,      FigureGroup::price,
@@ -22,7 +21,6 @@ constexpr FigureGroup kRequestFigures[] = {FigureGroup::time,        FigureGroup
 
 constexpr TaskEntry request_task() {
   return {.task = Task::request,
-          .sections = kRequestSections,
           .figures = kRequestFigures,
           .essential = "e2e",
           .essential_value = [](const Metrics& metrics) { return metrics.e2e.value; },

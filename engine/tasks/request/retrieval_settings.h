@@ -24,6 +24,11 @@ enum class StorePlace : std::uint8_t {
 };
 constexpr std::array<std::string_view, 2> enum_names(StorePlace) { return {"host", "device"}; }
 
+inline constexpr const Condition& with_store =
+    said<"there is a store (retrieval.vectors)", is_above<"retrieval.vectors", 0>>;
+inline constexpr const Condition& with_reranker =
+    said<"there is a rerank deployment", is_set<"rerank.present">>;
+
 struct RetrievalSettings {
   std::int64_t vectors = 0;
   std::int64_t dimensions = 1024;
@@ -54,18 +59,21 @@ struct RetrievalSettings {
           "which vectors a question meets. exact: all; ivf: those of the retrieval.probes lists "
           "whose centres are nearest",
           any_value);
-    visit("lists", self.lists, "lists of an ivf index, all of the same length", at_least(1));
-    visit("probes", self.probes, "lists of an ivf index that a question meets", at_least(1));
+    visit("lists", self.lists, "lists of an ivf index, all of the same length",
+          at_least(1).where(is_one_of<"retrieval.index", VectorIndex::ivf>));
+    visit("probes", self.probes, "lists of an ivf index that a question meets",
+          at_least(1).where(is_one_of<"retrieval.index", VectorIndex::ivf>));
     visit("place", self.place,
           "where the vectors lie. host: in the memory of a server, which searches; device: in that "
           "of the main deployment's devices, which each search their share",
           any_value);
     visit("host_bandwidth", self.host_bandwidth,
-          "memory bandwidth of the server that searches (retrieval.place host)", non_negative);
+          "memory bandwidth of the server that searches (retrieval.place host)",
+          non_negative.where(is_one_of<"retrieval.place", StorePlace::host>));
     visit("host_peak", self.host_peak,
           "arithmetic of the server that searches (retrieval.place host); unlimited: memory alone "
           "counts",
-          non_negative_or("unlimited"));
+          non_negative_or("unlimited").where(is_one_of<"retrieval.place", StorePlace::host>));
     visit("latency", self.latency,
           "what a search takes besides: the way to the store and back, the vector of the question, "
           "the text of the passages",
@@ -73,10 +81,11 @@ struct RetrievalSettings {
     visit("passages", self.passages, "passages that are put into the prompt", at_least(1));
     visit("passage_tokens", self.passage_tokens, "tokens of one passage", at_least(1));
     visit("candidates", self.candidates,
-          "passages that the search finds and the rerank deployment looks at", at_least(1));
+          "passages that the search finds and the rerank deployment looks at",
+          at_least(1).where(with_reranker));
     visit("question", self.question,
           "tokens of the question, which the rerank deployment reads with each passage",
-          at_least(1));
+          at_least(1).where(with_reranker));
   }
 };
 

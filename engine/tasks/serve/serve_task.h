@@ -14,7 +14,6 @@ MemoryDemand serve_demand(const Scenario& scenario, const Resources& resources, 
 void run_serve(const TaskPoint& point, Outcome& outcome);
 std::string serve_headline(const Scenario& scenario);
 
-constexpr std::string_view kServeSections[] = {"load", "slo", "capacity", "output"};
 constexpr FigureGroup kServeFigures[] = {
     FigureGroup::time,    FigureGroup::rates,       FigureGroup::memory, FigureGroup::price,
     FigureGroup::serving, FigureGroup::speculation, FigureGroup::sharing};
@@ -22,7 +21,6 @@ constexpr Role Scenario::*kServeRoles[] = {&Scenario::prefill, &Scenario::encode
 
 constexpr TaskEntry serve_task() {
   return {.task = Task::serve,
-          .sections = kServeSections,
           .figures = kServeFigures,
           .essential = "requests_finished",
           .essential_value = [](const Metrics& metrics) { return metrics.requests_finished; },

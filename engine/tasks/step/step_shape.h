@@ -29,14 +29,16 @@ struct StepShape {
     visit("batch", self.batch, "sequences in the step, per replica", at_least(1));
     visit("context", self.context,
           "decode: tokens a sequence attends to, its new one included; the mean, where they differ",
-          at_least(1));
+          at_least(1).where(is_one_of<".phase", StepPhase::decode>));
     visit("longest_context", self.longest_context,
           "decode: tokens that the longest sequence attends to, its new one included; it matters "
           "where serving.decode_parts are even",
-          non_negative_or("equal"));
-    visit("prompt", self.prompt, "prefill: new tokens of each sequence", at_least(1));
+          non_negative_or("equal").where(is_one_of<".phase", StepPhase::decode>));
+    visit("prompt", self.prompt, "prefill: new tokens of each sequence",
+          at_least(1).where(is_one_of<".phase", StepPhase::prefill>));
     visit("cached", self.cached,
-          "prefill: earlier tokens of each sequence whose KV is already there", non_negative);
+          "prefill: earlier tokens of each sequence whose KV is already there",
+          non_negative.where(is_one_of<".phase", StepPhase::prefill>));
     visit("adapters", self.adapters,
           "different low-rank adapters (serving.lora) among the sequences of the step",
           non_negative_or("none"));

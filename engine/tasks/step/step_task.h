@@ -11,14 +11,12 @@ MemoryDemand step_demand(const Scenario& scenario, const Resources& resources, S
 void run_step(const TaskPoint& point, Outcome& outcome);
 std::string step_headline(const Scenario& scenario);
 
-constexpr std::string_view kStepSections[] = {"step"};
 constexpr FigureGroup kStepFigures[] = {
     FigureGroup::time,        FigureGroup::rates,   FigureGroup::memory, FigureGroup::price,
     FigureGroup::speculation, FigureGroup::sharing, FigureGroup::array};
 
 constexpr TaskEntry step_task() {
   return {.task = Task::step,
-          .sections = kStepSections,
           .figures = kStepFigures,
           .essential = "step_time",
           .essential_value = [](const Metrics& metrics) { return metrics.step_time.value; },

@@ -11,7 +11,6 @@ std::optional<Refusal> train_task_problem(const Scenario& scenario);
 void run_train(const TaskPoint& point, Outcome& outcome);
 std::string train_headline(const Scenario& scenario);
 
-constexpr std::string_view kTrainSections[] = {"train"};
 constexpr FigureGroup kTrainGroups[] = {FigureGroup::time, FigureGroup::rates, FigureGroup::memory,
                                         FigureGroup::price, FigureGroup::training};
 
@@ -19,7 +18,6 @@ constexpr Role Scenario::*kTrainRoles[] = {&Scenario::rollout, &Scenario::tail};
 
 constexpr TaskEntry train_task() {
   return {.task = Task::train,
-          .sections = kTrainSections,
           .figures = kTrainGroups,
           .essential = "iteration_time",
           .essential_value = [](const Metrics& metrics) { return metrics.iteration_time.value; },

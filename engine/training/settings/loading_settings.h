@@ -21,7 +21,7 @@ struct LoadingSettings {
     visit("workers", self.workers,
           "processes of each replica (parallel.dp) that prepare the next step's sequences while "
           "it trains, as PyTorch's num_workers; 0: it waits for each sequence",
-          non_negative);
+          non_negative.where(is_above<"train.loading.sequence_time", 0>));
   }
 
   bool operator==(const LoadingSettings&) const = default;

@@ -39,7 +39,7 @@ struct RolloutSettings {
         "reference_models", self.reference_models,
         "models besides the trained one whose weights scoring_passes need (reference, reward), in "
         "sizes of the trained one; they lie beside it, or in the host's memory (offload_states)",
-        non_negative);
+        non_negative.where(is_above<"train.rollout.scoring_passes", 0>));
     visit("epochs", self.epochs, "times that an update goes over all samples", at_least(1));
     visit("colocated", self.colocated,
           "samples are made on the devices that train, in the layout of the deployment rollout; "
@@ -51,7 +51,7 @@ struct RolloutSettings {
     visit("offload_states", self.offload_states,
           "colocated: weights and optimizer states of training lie in the host's memory while "
           "samples are made; false: they stay, and the KV cache has what they leave",
-          any_value);
+          any_value.where(is_set<"train.rollout.colocated">));
   }
 
   bool operator==(const RolloutSettings&) const = default;

@@ -26,6 +26,11 @@ constexpr bool is_dual(Schedule schedule) {
   return schedule == Schedule::dualpipe || schedule == Schedule::dualpipe_v;
 }
 
+// Whether a stage sends what it made before it goes on, rather than beside that.
+constexpr bool sends_between_passes(Schedule schedule) {
+  return !is_dual(schedule) && schedule != Schedule::zero_bubble;
+}
+
 // What is computed again in the backward pass instead of kept.
 enum class Recompute : std::uint8_t {
   none,
@@ -87,9 +92,20 @@ constexpr std::array<std::string_view, 4> enum_names(Method) {
   return {"full", "lora", "qlora", "last_layers"};
 }
 
+constexpr bool has_adapters(Method method) {
+  return method == Method::lora || method == Method::qlora;
+}
+// Whether weights of the model itself change.
+constexpr bool changes_weights(Method method) { return !has_adapters(method); }
+
 enum class Optimizer : std::uint8_t { adamw, adam8bit, adafactor, muon, sgd };
 constexpr std::array<std::string_view, 5> enum_names(Optimizer) {
   return {"adamw", "adam8bit", "adafactor", "muon", "sgd"};
+}
+
+// Whether train.moments says in which format it remembers past gradients; others have one of their own.
+constexpr bool has_stated_moments(Optimizer optimizer) {
+  return optimizer != Optimizer::adam8bit && optimizer != Optimizer::adafactor;
 }
 
 // Formats of gradients between micro-batches and of the optimizer's own copy of the weights.
