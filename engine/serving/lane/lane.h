@@ -7,6 +7,7 @@
 
 #include "engine/base/fetch_lines.h"
 #include "engine/serving/lane/lane_sequences.h"
+#include "engine/serving/lane/proposals.h"
 #include "engine/serving/sequences/stretch.h"
 
 namespace engine {
@@ -134,20 +135,12 @@ class alignas(64) Lane {
   bool has_blocks() const {
     return running().decoding > 0 && running().next_blocks <= replica_->pool.free();
   }
-  // Where the number of proposed tokens follows the load: picks the best one for the sequences that decode, and perhaps a
-  // smaller one for a step that also reads prompts.
-  Decodes picked_for() const;
-  void pick_length();
-  void pick_beside_prompts();
+  // Steps propose so many tokens from now on.
   void change_length(int picked);
-  // Judges by the present load whether it pays that the draft reads prompts at all.
-  void begin_investment();
-  // Before the draft proposes, it reads the tokens of the decoding sequences that it has not seen yet. Returns the seconds
-  // that this takes.
+  // Seconds for which the draft reads before it proposes, where it reads late.
   double draft_reading() {
-    return replica_->common->late_reading != nullptr ? late_draft_reading() : 0;
+    return replica_->common->late_reading != nullptr ? proposals_.read(length_) : 0;
   }
-  double late_draft_reading();
   // True where the draft has to read before the sequences decode on. The lane then either waits for it, or takes one step
   // together with it.
   bool read_by_draft_first(double now);
@@ -170,8 +163,9 @@ class alignas(64) Lane {
         now + stage_seconds(common.draft_place, double(common.lanes), end_ - now, drafting);
   }
   std::int64_t steps_alike() const {
-    const bool alike = steady_ == Steady::until_arrival && length_ < 0 && running().decoding > 0;
-    return alike && replica_->common->plain ? sequences_.set.steps_to_next_end() : 0;
+    const bool alike = steady_ == Steady::until_arrival && length_ < 0 && running().decoding > 0 &&
+                       replica_->group == nullptr;
+    return alike && replica_->common->decodes_alike() ? sequences_.set.steps_to_next_end() : 0;
   }
   void start_single_step(double now);
   void end_single_step();
@@ -189,7 +183,7 @@ class alignas(64) Lane {
   // In a lockstep group: steps of the next part. Where other replicas see what is given up of the cache, they see it when a
   // step begins, so only the first step of a part may take blocks from the cache.
   std::int64_t steps_unseen() const {
-    if (!replica_->common->given_up_in_sight) return left_;
+    if (!replica_->common->given_up_in_sight()) return left_;
     const std::int64_t blocks = std::max(replica_->pool.before_cache(), running().next_blocks);
     return sequences_.set.steps_that_fit(left_, blocks);
   }
@@ -211,7 +205,7 @@ class alignas(64) Lane {
         {.sequences = running().decoding,
          .context = stretch_.context,
          .window = stretch_.window,
-         .longest = replica_->common->uneven ? sequences_.set.longest() : 0,
+         .longest = replica_->common->uneven() ? sequences_.set.longest() : 0,
          .adapters = sequences_.adapters.different(),
          .length = length_},
         *stretch_.line, own_line_);
@@ -301,10 +295,6 @@ class alignas(64) Lane {
   void add_gaps(double seconds);
   // Takes the newest `count` decoding sequences out of the batch of this step. Returns the blocks that they do not take.
   std::int64_t leave_out(std::int64_t count, BatchShape& batch);
-  // Draws for the first `decodes` sequences how many tokens each makes in this step. Returns the blocks that they do not take.
-  std::int64_t draw(std::int64_t decodes);
-  // Counts the tokens that `steps` steps made, where acceptance or the number of proposals varies.
-  void count_verified(std::int64_t steps, double sequences, double made);
   double step_seconds(const BatchShape& batch, int length);
   void take_time(const BatchShape& batch, double seconds);
   void end_step();
@@ -340,8 +330,7 @@ class alignas(64) Lane {
   bool goes_on_in_group_ = false;
   DecodeLine own_line_;  // line of the stretch, where the table does not keep it
   double drafting_ = 0;  // in a pipeline: seconds that the draft takes in the present step
-  // Where the number of proposed tokens is picked: picoseconds that they save in each step, or would save.
-  std::int64_t saves_ = 0;
+  Proposals proposals_;  // where speculation varies from step to step
 };
 
 }  // namespace engine

@@ -42,13 +42,13 @@ void Lane::stop_at(double time) {
 // how long others shared what, so there every sequence counts in full. States are each sequence's own.
 double Lane::held_with_states(double token_seconds, double seconds) const {
   const double states = seconds * double(running().count) * double(replica_->common->states);
-  if (replica_->common->lanes > 1 || replica_->common->carries) return token_seconds + states;
+  if (replica_->common->lanes > 1 || replica_->common->carries()) return token_seconds + states;
   return std::max(0.0, token_seconds - seconds * replica_->saved_by_sharing()) + states;
 }
 
 void Lane::count_sharing(double more, double now) {
   const PoolConstants& common = *replica_->common;
-  if (!working() || !common.counts_room || common.lanes > 1 || common.carries) return;
+  if (!working() || !common.counts_room || common.lanes > 1 || common.carries()) return;
   // A stretch is counted when it ends, a step when it begins.
   common.sums->kv_token_seconds += more * (work_ == Work::stretch ? now - start_ : now - end_);
 }
@@ -76,7 +76,7 @@ void Lane::end_where_taken_in() {
 void Lane::settle(double time) {
   if (work_ != Work::stretch) return;
   if (time < end_) return take_blocks_until(steps_until(time));
-  if (replica_->common->tells_late) take_blocks_until(std::min(seen_steps_, stretch_.steps));
+  if (replica_->common->tells_late()) take_blocks_until(std::min(seen_steps_, stretch_.steps));
 }
 
 // Of cache, where tiers below need not hear at once that it was used, they hear when its last step took some.
@@ -84,7 +84,7 @@ void Lane::take_blocks_until(std::int64_t steps) {
   KvPool& pool = replica_->pool;
   const std::int64_t blocks = sequences_.set.blocks_needed(steps) - taken_;
   taken_ += blocks;
-  if (!replica_->common->tells_late || blocks <= pool.before_cache()) return pool.take(blocks);
+  if (!replica_->common->tells_late() || blocks <= pool.before_cache()) return pool.take(blocks);
   const std::int64_t before = sequences_.set.last_step_that_takes(steps) - 1;
   const double then = before == 0 ? start_ : start_ + stretch_.seconds(before);
   pool.take_late(blocks, {moments_until(then), replica_->number});
@@ -98,14 +98,14 @@ void Lane::tell_at_once(double time) {
 // after these takes cache in sight of the others, and is an event of its own.
 void Lane::find_next_taking(std::int64_t steps_taken) {
   KvPool& pool = replica_->pool;
-  const bool late = replica_->common->tells_late && replica_->waiting.empty();
+  const bool late = replica_->common->tells_late() && replica_->waiting.empty();
   const std::int64_t unseen = late ? pool.expect_to_take_late() : pool.before_cache();
   seen_steps_ = sequences_.set.more_steps_that_fit(steps_taken, stretch_.steps, unseen);
   end_ = takes_blocks_next() ? start_ + stretch_.seconds(seen_steps_) : stretch_.end();
 }
 
 bool Lane::take_next_blocks() {
-  if (replica_->common->tells_late) settle(end_);
+  if (replica_->common->tells_late()) settle(end_);
   if (takes_blocks_next() && !replica_->waiting.empty()) cut(seen_steps_);
   if (!takes_blocks_next()) {
     replica_->pool.expect_to_take_nothing();

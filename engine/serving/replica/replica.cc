@@ -246,7 +246,7 @@ void Replica::count_in(Sequence& sequence, std::int64_t output) {
 
 void Replica::fork(std::int32_t slot, std::span<const std::int64_t> outputs, std::int32_t answers,
                    double now) {
-  const bool come_later = state_.common->answers_come_later;
+  const bool come_later = state_.common->policy->answers_come_later;
   for (const std::int64_t output : outputs) {
     const std::int32_t other = new_slot();
     Sequence& sequence = state_.sequences[std::size_t(other)];
