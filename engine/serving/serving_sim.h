@@ -88,10 +88,10 @@ class ServingSim {
   // Takes turns of a pipeline in which its lanes only decode on. True where another kind of turn of the same replica comes next;
   // that turn has then begun.
   bool decode_on(std::size_t replica, double next_event);
-  // Takes turns in which a step only takes blocks while other replicas look on (`Lane::take_next_blocks`). False where another
+  // Takes turns in which a step only takes blocks while other replicas look on (`Stretches::take_next_blocks`). False where another
   // kind of turn of the same replica comes next; that turn has then begun.
   bool only_takes_blocks(std::size_t replica, double next_event);
-  // Takes turns that only begin the next part of a stretch (`Lane::has_next_part`). Returns as `only_takes_blocks` does.
+  // Takes turns that only begin the next part of a stretch (`Stretches::has_next_part`). Returns as `only_takes_blocks` does.
   bool only_goes_on(std::size_t replica, double next_event);
   // The earliest event elsewhere after clients or other replicas were told of what departed. It is the present moment where others
   // may have a turn before the replica plans.

@@ -8,19 +8,7 @@
 namespace engine {
 
 void Lane::reset(ReplicaState& replica) {
-  replica_ = &replica;
-  sequences_.reset(replica);
-  proposals_.reset(replica, sequences_);
-  stretch_.keep_pace(sequences_.set.pace());
-  stretch_.line = &kNoLine;
-  free_since_ = start_ = 0;
-  work_ = Work::none;
-  end_ = kNever;
-  left_ = more_alike_ = 0;
-  seen_steps_ = kAllSteps;
-  steady_ = Steady::no;
-  chunks_.clear();
-  length_ = -1;
+  Stretches::reset(replica);
   most_steady_ = 0;
 }
 
@@ -59,6 +47,14 @@ void Lane::stop_all() {
 void Lane::clear(double now) {
   reset(*replica_);
   free_since_ = now;
+}
+
+void Lane::take_in() {
+  if (working()) return;  // not before the next boundary
+  ReplicaState& replica = *replica_;
+  const Inbox::Others others = running().decoding > 0 ? Inbox::Others::decode : Inbox::Others::rest;
+  replica.inbox.open(others,
+                     [&](std::int32_t slot) { replica.waiting.push(slot, replica.sequences); });
 }
 
 void Lane::plan(double now) {
@@ -152,9 +148,6 @@ void Lane::plan(double now) {
   }
 }
 
-// ---- stretches of decode steps: planned to the next thing that can happen, cut where something happens
-// before, summed up at the end ----------------------------------------------------------------------
-
 // All sequences decode, for as long as the plan would be the same. Lanes of a pipeline share the blocks and take turns in the first
 // stage, so they take one step at a time.
 [[gnu::always_inline]] inline void Lane::start_steady(double now) {
@@ -168,61 +161,6 @@ void Lane::plan(double now) {
     left_ = sequences_.set.steps_that_fit(most, replica_->pool.free());
   }
   start_stretch(now);
-}
-
-// A part of it on one straight line.
-void Lane::start_stretch(double now) {
-  find_line(now);
-  if (replica_->group != nullptr) return follow_group();
-  stretch_.begin(now, left_, tokens_to_full_window());
-  // Where a length is picked, the next part may have another.
-  left_ = length_ < 0 ? left_ - stretch_.steps : 0;
-  end_ = stretch_.end();
-  const PoolConstants& common = *replica_->common;
-  if (common.given_up_in_sight()) {
-    seen_steps_ = kAllSteps;
-    split(replica_->pool.next_to_expire());
-  }
-  if (common.turns.any() && common.turns.ends(now) < end_) stop_at(common.turns.ends(now));
-  take_first_blocks();
-  if (common.given_up_in_sight()) find_next_taking(1);
-}
-
-void Lane::log_work(LoggedWork work) const {
-  work.role = replica_->common->role;
-  work.replica = replica_->number;
-  work.start = start_;
-  work.end = end_;
-  replica_->common->log->add(work);
-}
-void Lane::log_stretch() const { log_work({.stretch = stretch_, .pace = *stretch_.pace}); }
-void Lane::log_step(const BatchShape& batch) const { log_work({.batch = batch}); }
-
-void Lane::end_stretch() {
-  ReplicaState& replica = *replica_;
-  const PoolConstants& common = *replica.common;
-  const bool alone = replica.group == nullptr;
-  const double n = double(stretch_.steps);
-  if (!alone) ask_group();
-  const double seconds = alone ? stretch_.lasts : end_ - start_;
-  common.stats->step_began(start_);
-  if (alone && common.log != nullptr) log_stretch();
-  replica.pool.take(sequences_.set.blocks_needed(stretch_.steps) - taken_);
-  common.sums->peak(replica.pool.used());
-  count_steps(n, stretch_.sums(), seconds);
-  if (alone || !goes_on_in_group_) add_first_gaps();
-  if (alone && stretch_.steps > 1) {
-    common.stats->add_gaps(stretch_, 1, stretch_.steps, seconds - stretch_.first_step);
-  }
-  sequences_.gaps.all_decoded(end_);
-  stream_stretch();
-  const double made = stretch_.tokens(n) * stretch_.sequences;
-  replica.tokens_made += made;
-  if (length_ >= 0) proposals_.count_verified(stretch_.steps, stretch_.sequences, made);
-  sequences_.set.advance(stretch_.steps, stretch_.sequences);
-  replica.inbox.count(stretch_.steps, Inbox::Steps::decodes);
-  sequences_.tell_due(end_);
-  sequences_.finish_due();
 }
 
 // ---- speculation that varies ----------------------------------------------------------------------

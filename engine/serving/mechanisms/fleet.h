@@ -21,7 +21,6 @@
 namespace engine {
 
 class Adapters;
-class Shedding;
 class HandOver;
 class HeldRequests;
 class Images;
@@ -31,6 +30,7 @@ class Outages;
 class Pushes;
 class Scaling;
 class SeveralAnswers;
+class Shedding;
 class TiersBelow;
 class Timeline;
 
@@ -57,7 +57,6 @@ struct Pool {
 // What this point has besides replicas that serve whoever comes. Null: nothing of the kind, which then costs nothing.
 struct Mechanisms {
   Adapters* adapters = nullptr;       // requests wait for adapters of the model
-  Shedding* shedding = nullptr;       // some pool turns requests away
   HandOver* hand_over = nullptr;      // KV is carried between pools, or back from the host
   HeldRequests* held = nullptr;       // replicas come and go, so that requests may find none
   Images* images = nullptr;           // encoders see to the images of requests first
@@ -67,6 +66,7 @@ struct Mechanisms {
   Pushes* pushes = nullptr;           // blocks are set aside before a prompt is read
   Scaling* scaling = nullptr;         // some pool follows the load
   SeveralAnswers* answers = nullptr;  // to one prompt
+  Shedding* shedding = nullptr;       // some pool turns requests away
   TiersBelow* tiers = nullptr;        // replicas of some pool have tiers of KV below their caches
   Timeline* timeline = nullptr;       // rows at evenly spaced moments
 };
@@ -80,8 +80,8 @@ struct Fleet {
   WorkMeter* work = nullptr;  // counts what is done while it runs; null: nothing counts
   Mechanisms with;
   double now = 0;
-  double marked =
-      kNever;  // the next moment at which a measured part begins or ends, or the timeline is written
+  // The next moment at which a measured part begins or ends, or the timeline is written.
+  double marked = kNever;
   // The next moment at which anything happens by the clock alone: a mark, a look at the load, a failure or a repair.
   double interruption = kNever;
   ServingStats stats;

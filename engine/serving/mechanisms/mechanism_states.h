@@ -22,7 +22,6 @@ namespace engine {
 // They stay from one run to the next, so that their memory is used again. Those that are not switched on are never called.
 struct MechanismStates {
   Adapters adapters;
-  Shedding shedding;
   HandOver hand_over;
   HeldRequests held;
   Images images;
@@ -32,6 +31,7 @@ struct MechanismStates {
   Pushes pushes;
   Scaling scaling;
   SeveralAnswers answers;
+  Shedding shedding;
   TiersBelow tiers;
   Timeline timeline;
 

@@ -25,12 +25,12 @@ double Shedding::reading() {
   return seconds_per_token * double(request.prompt - cached);
 }
 
-Replica::Elsewhere Shedding::at_writer(std::size_t writer, std::int64_t unread) const {
+Prospects::Elsewhere Shedding::at_writer(std::size_t writer, std::int64_t unread) const {
   const Stage& last = fleet_->stages().back();
-  Replica::Elsewhere elsewhere{.sheds_late =
-                                   fleet_->problem->pools[last.pool].settings.admission.shed_late};
+  Prospects::Elsewhere elsewhere{
+      .sheds_late = fleet_->problem->pools[last.pool].settings.admission.shed_late};
   if (!last.carry.tells_first_token) return elsewhere;
-  elsewhere.entry = fleet_->replicas[writer].entry_wait(unread);
+  elsewhere.entry = fleet_->replicas[writer].prospects().entry_wait(unread);
   // Transfers that are under way share the adapters with it, so it takes as many times longer.
   const Transfers& transfers = fleet_->transfers;
   const Carry::Load load = last.carry.of(double(fleet_->request.prompt));
@@ -46,27 +46,35 @@ double Shedding::images(double time) const {
   return fleet_->with.images != nullptr ? fleet_->with.images->wait(time) : 0;
 }
 
+bool Shedding::sheds_it(std::size_t index, double time, const Prospects::Elsewhere& elsewhere) {
+  Replica& replica = fleet_->replicas[index];
+  const Request& request = fleet_->request;
+  const bool looks = replica.prospects().follows_cache(elsewhere);
+  const std::int64_t cached = looks ? replica.cached_tokens(request, time) : 0;
+  return replica.prospects().sheds(request, cached, time, elsewhere);
+}
+
 bool Shedding::sheds_after(double wait, std::size_t replica) {
-  return fleet_->replicas[replica].sheds_after(wait, fleet_->request, reading());
+  return fleet_->replicas[replica].prospects().sheds_after(wait, fleet_->request, reading());
 }
 
 bool Shedding::sheds_before_room(std::size_t writer, double time) {
-  return fleet_->replicas[writer].sheds_before_room(fleet_->request, time, reading(),
-                                                    at_writer(writer, 0));
+  return fleet_->replicas[writer].prospects().sheds_before_room(fleet_->request, time, reading(),
+                                                                at_writer(writer, 0));
 }
 
 bool Shedding::sheds_reading(std::size_t reader, std::size_t writer) {
   // Its own blocks are among those under way.
-  Replica::Elsewhere elsewhere = at_writer(writer, -1);
+  Prospects::Elsewhere elsewhere = at_writer(writer, -1);
   elsewhere.sheds_late = false;  // the replica that writes has already let it pass
   elsewhere.images = images(fleet_->now);
-  return fleet_->replicas[reader].sheds(fleet_->request, fleet_->now, elsewhere);
+  return sheds_it(reader, fleet_->now, elsewhere);
 }
 
 bool Shedding::sheds(std::size_t replica, Served served) {
   const Request& request = fleet_->request;
   const double now = std::max(fleet_->now, request.arrival);
-  Replica::Elsewhere elsewhere;
+  Prospects::Elsewhere elsewhere;
   // An answer of one token is written by the replica that reads the prompt.
   if (fleet_->stages().size() > 1 && served == Served::by_all_pools &&
       request.output * request.samples > 1) {
@@ -75,7 +83,7 @@ bool Shedding::sheds(std::size_t replica, Served served) {
     if (writers.scaler.open() > 0) {
       const std::size_t writer = fleet_->route(fleet_->stages().size() - 1, request, now);
       --writers.routed;  // to ask is not to send
-      if (fleet_->replicas[writer].too_many_enter()) return true;
+      if (fleet_->replicas[writer].prospects().too_many_enter()) return true;
       // As many as are before it here, all readers may have, and all writers share them.
       const double unread = double(fleet_->replicas[replica].unread()) *
                             double(readers.scaler.open()) / double(writers.scaler.open());
@@ -85,7 +93,7 @@ bool Shedding::sheds(std::size_t replica, Served served) {
     }
   }
   elsewhere.images = images(now);
-  return fleet_->replicas[replica].sheds(request, now, elsewhere);
+  return sheds_it(replica, now, elsewhere);
 }
 
 }  // namespace engine

@@ -26,7 +26,8 @@ class Shedding {
   // Seconds to read what is not cached of its prompt where that would be read now.
   double reading();
   // What it would wait for at the replica that writes its answer, and on the way there, with `unread` before it.
-  Replica::Elsewhere at_writer(std::size_t writer, std::int64_t unread) const;
+  Prospects::Elsewhere at_writer(std::size_t writer, std::int64_t unread) const;
+  bool sheds_it(std::size_t replica, double time, const Prospects::Elsewhere& elsewhere);
   // Until its images would be encoded.
   double images(double time) const;
 
