@@ -1,8 +1,8 @@
-// How a pool of replicas begins a run, and what they have in common in it.
+#include "engine/serving/serving_pools.h"
+
 #include <algorithm>
 
 #include "engine/base/random.h"
-#include "engine/serving/serving_sim.h"
 
 namespace engine {
 
@@ -20,140 +20,153 @@ void stream_to_clients(const PoolSetup& from, PoolConstants& common) {
   common.first_message_tokens = alone ? 1 : settings.stream_interval;
 }
 
-}  // namespace
+PartOfWay part_of_way(const Stage& stage) {
+  if (stage.reads && stage.writes) return PartOfWay::all;
+  return stage.reads ? PartOfWay::reads : PartOfWay::writes;
+}
 
-PoolConstants ServingSim::constants_of(std::size_t index) {
-  const PoolSetup& from = problem_->pools[index];
+ReadToken first_token_in(const Stage& stage, const Carry& last) {
+  if (stage.reads && stage.writes) return ReadToken::is_told;
+  if (last.remakes_first_token) return stage.reads ? ReadToken::is_dropped : ReadToken::is_remade;
+  return stage.writes && last.tells_first_token ? ReadToken::told_on_arrival : ReadToken::is_told;
+}
+
+// The constants of a pool whose step table and groups are ready.
+PoolConstants constants_of(Fleet& fleet, const PoolParts& parts, std::size_t index) {
+  const ServingProblem& problem = *fleet.problem;
+  const PoolSetup& from = problem.pools[index];
   const ServingSettings& settings = from.settings;
-  Pool& pool = pools_[index];
-  const Stage& stage = stages()[stage_of_pool_[index]];
+  Pool& pool = fleet.pools[index];
+  const Stage& stage = fleet.stages()[fleet.stage_of_pool[index]];
   const PolicyEntry& policy = policy_of(settings.policy);
   PoolConstants common;
   common.settings = &settings;
+  common.policy = &policy;
   common.plan = policy.plan;
   common.table = &pool.table;
-  common.stats = &stats_;
-  common.sums = &stats_.pool(index);
-  common.scratch_plan = &scratch_plan_;
+  common.stats = &fleet.stats;
+  common.sums = &fleet.stats.pool(index);
+  common.scratch_plan = &parts.scratch_plan;
   common.lanes = std::int64_t(pool.lanes);
   common.seats = policy.seats_in_all(settings.max_num_seqs, common.lanes);
   common.blocks = BlockFilling::of(settings.block_size);
   common.pace = from.pace;
   common.longest = from.longest;
   common.margin = std::int64_t(settings.watermark * double(from.kv_blocks));
-  common.pipeline = pool.lanes > 1;
   common.window = std::max(from.context.shard.model->window, from.window);
   common.state = from.state;
   common.states = from.states;
   common.own_paces = from.own_paces;
   common.late_reading = from.late_reading;
-  common.log = problem_->step_log;
+  common.log = problem.step_log;
   common.turns = from.turns;
-  common.takes_turns = from.turns.any();
   stream_to_clients(from, common);
-  common.picks_length = pool.table.picks();
   common.role = from.role;
-  common.uneven = pool.table.uneven();
-  common.carries = stages().size() > 1;
-  common.hands_over = !stage.writes;
-  if (common.carries) common.first_message_tokens = 1;
-  common.remakes_first_token = stage.carry.remakes_first_token;
-  common.tells_first_token = stage.carry.tells_first_token && !common.remakes_first_token;
-  common.first_token_dropped = common.hands_over && stages().back().carry.remakes_first_token;
-  common.given_up_in_sight = gives_up_in_sight(index);
-  common.tells_late = common.given_up_in_sight && pool.groups.empty() && pool.lanes == 1;
-  common.keeps_preempted = from.from_host.has_value();
-  common.counts_room = problem_->purpose == RunPurpose::figures;
-  common.audit = problem_->audit;
-  common.answers_come_later = policy.answers_come_later;
-  common.plain = from.own_paces == nullptr && from.late_reading == nullptr && pool.groups.empty() &&
-                 !from.turns.any() && problem_->step_log == nullptr &&
-                 settings.retention.policy != Retention::ttl;
+  common.part = part_of_way(stage);
+  common.first_token = first_token_in(stage, fleet.stages().back().carry);
+  if (common.carries()) common.first_message_tokens = 1;
+  if (gives_up_in_sight(from)) {
+    const bool alone = parts.lockstep.members(index) == 1 && pool.lanes == 1;
+    common.given_up = alone ? GivenUp::seen_and_used_later : GivenUp::seen;
+  }
+  if (from.from_host.has_value()) common.preempted_kv = PreemptedKv::kept_by_host;
+  common.counts_room = problem.purpose == RunPurpose::figures;
+  common.audit = problem.audit;
   common.most_tokens =
       std::min(from.longest, from.kv_blocks * settings.block_size - from.pace.past_end() + 1);
-  // The last block of each may be nearly empty.
   common.encode_seconds = from.encode_seconds;
-  common.encode_slower = from.encode_slower * problem_->scale[std::size_t(Phase::prefill)];
-  common.seed = problem_->seed;
+  common.encode_slower = from.encode_slower * problem.scale[std::size_t(Phase::prefill)];
+  common.seed = problem.seed;
   if (from.draft != nullptr) common.draft_place = from.draft->place;
   if (std::ranges::any_of(from.tiers, [](const TierSetup& tier) { return tier.blocks > 0; })) {
     common.seconds_to_read_a_token = pool.table.prompt_token_seconds();
   }
   // A pool that sheds requests before it has room for them has to know how fast the others read.
   const bool sheds_late = std::ranges::any_of(
-      problem_->pools, [](const PoolSetup& any) { return any.settings.admission.shed_late; });
+      problem.pools, [](const PoolSetup& any) { return any.settings.admission.shed_late; });
   if (sheds_late || settings.ordering == Ordering::slo) {
-    const double limit = request_limit(problem_->slo.ttft).value;
+    const double limit = request_limit(problem.slo.ttft).value;
     const bool orders = settings.ordering == Ordering::slo;
     common.ttft_limit = limit < kNever || !orders ? limit : 0;
     common.seconds_per_prompt_token = pool.table.prompt_token_seconds();
-    if (problem_->load.classes.any()) common.class_limits = &stats_.ttft_limits();
+    if (problem.load.classes.any()) common.class_limits = &fleet.stats.ttft_limits();
   }
   return common;
 }
 
-bool ServingSim::gives_up_in_sight(std::size_t index) const {
-  const Pool& pool = pools_[index];
-  const bool on_eviction = problem_->pools[index].settings.tiers.write == TierWrite::eviction;
-  return pool.store.tier.exists() && on_eviction && pool.count > 1;
-}
-
-void ServingSim::start_pool(std::size_t index) {
-  const PoolSetup& from = problem_->pools[index];
-  Pool& pool = pools_[index];
-  pool.count = std::size_t(from.replicas);
-  pool.lanes = std::size_t(from.context.shard.parallel.pp);
-  StepScale scale = problem_->scale;
-  for (double& each : scale) each *= from.slower;
-  pool.table.reset(
-      from.context, scale,
-      {.queries = from.pace.queries, .made = from.made_in_a_step(), .draft = from.draft},
-      from.clock, from.lengths);
-  pool.table.count_savings(problem_->purpose == RunPurpose::figures);
-  pool.store.tier.reset(from.tiers[std::size_t(TierName::store)].blocks,
-                        from.state / from.settings.block_size);
-  pool.store.tier.ask_for_uses([this, index] { tell_uses(index); });
-  pool.store.free = 0;
+void start_pool(Fleet& fleet, const PoolParts& parts, std::size_t index) {
+  const ServingProblem& problem = *fleet.problem;
+  const PoolSetup& from = problem.pools[index];
+  Pool& pool = fleet.pools[index];
+  const RouterEntry& router = router_of(from.settings.router);
   pool.holders.clear();
-  start_groups(index);
-  pool.common = constants_of(index);
-  Replica::Setup setup{.common = &pool.common, .kv_blocks = from.kv_blocks, .tiers = from.tiers};
-  if (pool.store.tier.exists()) setup.store = &pool.store;
-  if (router_of(from.settings.router).reads_caches && pool.count > 1) setup.holders = &pool.holders;
+  pool.common = constants_of(fleet, parts, index);
+  Replica::Setup setup{.common = &pool.common,
+                       .kv_blocks = from.kv_blocks,
+                       .tiers = from.tiers,
+                       .store = parts.tiers.store_of(index)};
+  if (router.reads_caches && pool.count > 1) setup.holders = &pool.holders;
   for (std::size_t i = pool.first; i < pool.first + pool.count; ++i) {
-    pool_of_[i] = std::uint8_t(index);
-    setup.group = group_of(i);
+    setup.group = parts.lockstep.group_of(i);
     setup.number = std::int32_t(i);
     setup.place = std::int32_t(i - pool.first);
-    setup.lanes = {lanes_.data() + pool.first_lane + (i - pool.first) * pool.lanes, pool.lanes};
-    replicas_[i].reset(setup);
+    setup.lanes = {fleet.lanes.data() + pool.first_lane + (i - pool.first) * pool.lanes,
+                   pool.lanes};
+    fleet.replicas[i].reset(setup);
   }
-  loads_ = loads_ || replicas_[pool.first].has_tiers();
-  in_sight_ = in_sight_ || pool.common.given_up_in_sight;
-  const RouterEntry& router = router_of(from.settings.router);
   pool.route = router.route;
-  pool.routing_seed = index == 0 ? problem_->seed : mixed_seed(problem_->seed, index);
+  pool.routing_seed = index == 0 ? problem.seed : mixed_seed(problem.seed, index);
   pool.weight = router.weight;
   pool.weights.reset(pool.count, 0, kTakesNone);
   // What is measured of a steady load is a fleet that has followed it.
-  const bool filled = problem_->plan.kind != RunKind::whole;
+  const bool filled = problem.plan.kind != RunKind::whole;
   pool.scaler.reset(from.settings.scaling, pool.count / std::size_t(from.unit),
                     std::size_t(from.unit), filled);
   for (std::size_t i = 0; i < pool.count; ++i) {
     if (!pool.scaler.takes(i)) pool.weights.set(i, kTakesNone);
   }
-  const LoadClasses& classes = problem_->load.classes;
+  const LoadClasses& classes = problem.load.classes;
   const double others = classes.high.share + classes.low.share;
   pool.class_work = {classes.high.share, others < 1 ? 1 - others : 0, classes.low.share};
   for (std::size_t i = 0; i < kRequestClasses; ++i) pool.class_work[i] *= from.class_seconds[i];
   pool.class_replicas = replicas_of_classes(pool.class_work, std::int64_t(pool.scaler.open()));
-  scales_ = scales_ || pool.scaler.follows_load();
-  pool.failures.reset({.settings = from.settings.failures,
-                       .units = pool.count / std::size_t(from.unit),
-                       .seed = problem_->seed,
-                       .pool = std::uint32_t(index)});
-  fails_ = fails_ || pool.failures.any();
-  pool.routed = pool.routed_at_look = 0;
+  pool.routed = 0;
+}
+
+}  // namespace
+
+void lay_out_pools(Fleet& fleet) {
+  const ServingProblem& problem = *fleet.problem;
+  fleet.pools.resize(problem.pools.size());
+  fleet.pool_of.resize(fleet.replicas.size());
+  fleet.stage_of_pool.assign(fleet.pools.size(), 0);
+  for (std::size_t i = 0; i < fleet.stages().size(); ++i) {
+    fleet.stage_of_pool[fleet.stages()[i].pool] = std::uint8_t(i);
+  }
+  std::size_t replicas = 0, lanes = 0;
+  for (std::size_t i = 0; i < fleet.pools.size(); ++i) {
+    const PoolSetup& from = problem.pools[i];
+    Pool& pool = fleet.pools[i];
+    pool.first = replicas;
+    pool.first_lane = lanes;
+    pool.count = std::size_t(from.replicas);
+    pool.lanes = std::size_t(from.context.shard.parallel.pp);
+    replicas += pool.count;
+    lanes += pool.count * pool.lanes;
+    std::fill(fleet.pool_of.begin() + std::ptrdiff_t(pool.first),
+              fleet.pool_of.begin() + std::ptrdiff_t(replicas), std::uint8_t(i));
+    StepScale scale = problem.scale;
+    for (double& each : scale) each *= from.slower;
+    pool.table.reset(
+        from.context, scale,
+        {.queries = from.pace.queries, .made = from.made_in_a_step(), .draft = from.draft},
+        from.clock, from.lengths);
+    pool.table.count_savings(problem.purpose == RunPurpose::figures);
+  }
+}
+
+void start_pools(Fleet& fleet, const PoolParts& parts) {
+  for (std::size_t i = 0; i < fleet.pools.size(); ++i) start_pool(fleet, parts, i);
 }
 
 }  // namespace engine

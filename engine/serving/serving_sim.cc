@@ -4,18 +4,22 @@
 #include <limits>
 #include <numeric>
 
+#include "engine/serving/serving_pools.h"
+
 namespace engine {
 
 // ---- setting up -----------------------------------------------------------------------------------
 
 void ServingSim::start(const ServingProblem& problem) {
-  problem_ = &problem;
+  Fleet& fleet = fleet_;
+  fleet.problem = &problem;
+  fleet.with = {};
   check_journey(problem.journey);
-  const StepContext& answers = problem.pools[stages().back().pool].context;
-  work_ = problem.pools[0].context.work;
+  const StepContext& answers = problem.pools[fleet.stages().back().pool].context;
+  fleet.work = problem.pools[0].context.work;
   if (answers.work != nullptr) answers.work->charge_bytes(bytes_at_start(problem));
   const Slo& judged = problem.judged != nullptr ? *problem.judged : problem.slo;
-  stats_.reset(
+  fleet.stats.reset(
       {.slo = problem.slo,
        .load = &problem.load,
        .tenants = tenants_of(problem),
@@ -25,7 +29,6 @@ void ServingSim::start(const ServingProblem& problem) {
        .requests = problem.output.requests ? problem.request_rows : nullptr,
        .gaps = problem.purpose == RunPurpose::figures || request_limit(judged.itl).value < kNever,
        .whole_times = problem.purpose != RunPurpose::few_figures});
-  timeline_.reset(problem.output, problem.timeline_rows);
   referee_.start({.slo = &judged,
                   .purpose = problem.purpose,
                   .capacity = problem.capacity,
@@ -35,327 +38,289 @@ void ServingSim::start(const ServingProblem& problem) {
     replicas += std::size_t(pool.replicas);
     lanes += std::size_t(pool.replicas * pool.context.shard.parallel.pp);
   }
-  pools_.resize(problem.pools.size());
-  many_ = replicas >= kManyReplicas && lanes == replicas;
-  make_replicas(replicas, lanes);
-  pool_of_.resize(replicas);
-  stage_of_pool_.assign(pools_.size(), 0);
-  for (std::size_t i = 0; i < stages().size(); ++i) {
-    stage_of_pool_[stages()[i].pool] = std::uint8_t(i);
-  }
-  replicas = lanes = 0;
-  sheds_ = std::ranges::any_of(problem.pools,
-                               [](const PoolSetup& pool) { return pool.settings.admission.any(); });
-  caches_ = std::ranges::any_of(problem.pools,
-                                [](const PoolSetup& pool) { return pool.settings.prefix_caching; });
-  weighs_ = scales_ = fails_ = steps_together_ = loads_ = in_sight_ = false;
-  held_.clear();
-  held_back_.clear();
-  for (std::size_t i = 0; i < pools_.size(); ++i) {
-    pools_[i].first = replicas;
-    pools_[i].first_lane = lanes;
-    start_pool(i);
-    replicas += pools_[i].count;
-    lanes += pools_[i].count * pools_[i].lanes;
-    weighs_ = weighs_ || pools_[i].weight != ReplicaWeight::none;
-  }
-  compares_ = weighs_ || scales_ || fails_;
-  keeps_turns_ = problem.before_event == nullptr;
-  pipelines_ = keeps_turns_ && lanes > replicas;
-  const bool take_turns =
-      std::ranges::any_of(problem.pools, [](const PoolSetup& pool) { return pool.turns.any(); });
-  goes_on_ = keeps_turns_ && lanes == replicas && !(many_ || loads_ || in_sight_ || take_turns);
+  fleet.with.many = states_.many.start(fleet, replicas, lanes) ? &states_.many : nullptr;
+  lay_out_pools(fleet);
+  states_.start_below_replicas(fleet);
+  start_pools(fleet, {states_.lockstep, states_.tiers, scratch_plan_});
+  fleet.now = 0;
+  states_.start_above_replicas(fleet);
+  fleet.compares =
+      fleet.with.held != nullptr || std::ranges::any_of(fleet.pools, [](const Pool& pool) {
+        return pool.weight != ReplicaWeight::none;
+      });
+  in_a_row_ = in_a_row();
   // A group takes its turns as one, at the place of its first replica.
   std::size_t together = 0;
-  for (const Pool& pool : pools_) {
-    together = std::gcd(together, pool.groups.empty() ? 1 : pool.groups[0].members());
+  for (std::size_t i = 0; i < fleet.pools.size(); ++i) {
+    together = std::gcd(together, states_.lockstep.members(i));
   }
-  events_.reset(replicas, together);
-  others_moved_ = false;
-  next_ = after_next_ = expected_ = 0;
-  events_since_expected_ = 0;
-  transfers_.reset(replicas);
-  now_ = 0;
-  answers_.reset();
-  start_adapters();
-  leaves_quietly_ = stages().size() == 1 && adapters_.empty() && !scales_ && !fails_;
-  encoders_.reset(problem.encoders);
+  fleet.events.reset(replicas, together);
+  fleet.transfers.reset(replicas);
   fits_everywhere_ = std::numeric_limits<std::int64_t>::max();
-  for (const Stage& stage : stages()) {
-    const Replica& any = replicas_[pools_[stage.pool].first];
+  for (const Stage& stage : fleet.stages()) {
+    const Replica& any = fleet.replicas[fleet.pools[stage.pool].first];
     fits_everywhere_ = std::min(fits_everywhere_, any.most_tokens());
   }
-  find_interruptions();
+  fleet.find_interruptions();
+}
+
+ServingSim::InARow ServingSim::in_a_row() const {
+  if (fleet_.problem->before_event != nullptr) return InARow::no;
+  if (fleet_.lanes.size() > fleet_.replicas.size()) return InARow::pipelines;
+  // Where a part ends, requests may load, others may have a look at the cache, and another model may have the devices.
+  const bool take_turns = std::ranges::any_of(
+      fleet_.problem->pools, [](const PoolSetup& pool) { return pool.turns.any(); });
+  const bool concerns_others = fleet_.with.many != nullptr || fleet_.with.tiers != nullptr;
+  return take_turns || concerns_others ? InARow::turns : InARow::parts;
 }
 
 // ---- events ---------------------------------------------------------------------------------------
 
 void ServingSim::run(const ServingProblem& problem) {
   start(problem);
+  const bool caches = std::ranges::any_of(
+      problem.pools, [](const PoolSetup& pool) { return pool.settings.prefix_caching; });
   RequestSource source(
       problem.load, problem.trace, memory_,
       {.level = problem.level,
        .seed = problem.seed,
-       .prefixes = caches_ && (problem.trace != nullptr || problem.load.repeats_prompts()),
+       .prefixes = caches && (problem.trace != nullptr || problem.load.repeats_prompts()),
        .endless = problem.plan.endless});
+  fleet_.source = &source;
+  ServingStats& stats = fleet_.stats;
   bool goes_on = true;
   while (goes_on && take_event(source)) {
     double edge = 0;
-    if (stats_.take_edge(edge)) {
-      find_interruptions();
-      for (std::size_t i = 0; i < replicas_.size(); ++i) {
-        replicas_[i].split(edge);
-        note(i);
-      }
-    }
-    goes_on = referee_.goes_on(stats_, source);
+    if (stats.take_edge(edge)) pass_edge(edge);
+    goes_on = referee_.goes_on(stats, source);
   }
-  makespan_ = std::max(now_, problem.plan.curve_end);
-  if (steps_together_) settle_groups();
-  if (goes_on) referee_.end(stats_);
-  stuck_ = goes_on ? stats_.inside() : 0;
-  stats_.measure(makespan_);
-  problem_ = nullptr;
+  makespan_ = std::max(fleet_.now, problem.plan.curve_end);
+  if (fleet_.with.lockstep != nullptr) fleet_.with.lockstep->settle();
+  if (goes_on) referee_.end(stats);
+  stuck_ = goes_on ? stats.inside() : 0;
+  stats.measure(makespan_);
+  fleet_.problem = nullptr;
+  fleet_.source = nullptr;
 }
 
 // Inlined: a call of its own would be a tenth of what an event costs.
 [[gnu::always_inline]] inline bool ServingSim::take_event(RequestSource& source) {
-  if (problem_->before_event != nullptr) (*problem_->before_event)(*this);
-  charge(kWorkOfAnEvent);
-  const EventQueue::Turn turn = events_.next();
+  Fleet& fleet = fleet_;
+  if (fleet.problem->before_event != nullptr) (*fleet.problem->before_event)(*this);
+  fleet.charge(kWorkOfAnEvent);
+  const EventQueue::Turn turn = fleet.events.next();
   const double event = turn.time;
-  if (many_) {
-    look_ahead(turn);
-    source.fetch_next_client();
-  }
+  ManyReplicas* const many = fleet.with.many;
+  if (many != nullptr) many->look_ahead(turn);
   const double arrival = source.next_arrival();
-  const double carried = transfers_.next();
+  const double carried = fleet.transfers.next();
   const double soonest = std::min(std::min(event, arrival), carried);
   // At one moment interruptions come before arrivals, these before what was carried, and all of them before turns; in which
   // order rounding puts them does not matter.
-  if (interruption_ <= soonest + kSameMoment) {
-    const bool over = interruption_ > problem_->plan.curve_end;
-    if (soonest == kNever && held_.empty() && held_back_.empty() && over) return false;
-    interrupt(source);
+  if (fleet.interruption <= soonest + kSameMoment) {
+    const HeldRequests* const held = fleet.with.held;
+    const bool over = fleet.interruption > fleet.problem->plan.curve_end;
+    if (soonest == kNever && (held == nullptr || held->empty()) && over) return false;
+    interrupt();
   } else if (arrival <= event + kSameMoment && arrival <= carried + kSameMoment) {
-    now_ = std::max(now_, arrival);
+    fleet.now = std::max(fleet.now, arrival);
     arrive(source);
   } else if (carried <= event + kSameMoment) {
-    now_ = std::max(now_, carried);
+    fleet.now = std::max(fleet.now, carried);
     take_delivery();
   } else {
-    now_ = event;
-    const double elsewhere = std::min(std::min(arrival, carried), marked_);
+    fleet.now = event;
+    const double elsewhere = std::min(std::min(arrival, carried), fleet.marked);
     advance(turn.replica, std::min(elsewhere, turn.others), source);
     return true;
   }
-  if (many_) look_further_ahead();
+  if (many != nullptr) many->look_further_ahead();
   return true;
 }
 
 // At one moment failures come before scaling, and that before marks.
-void ServingSim::interrupt(RequestSource& source) {
-  const double scaling = scales_ ? next_scaling() : kNever;
-  const double failing = fails_ ? next_failure() : kNever;
-  const double latest = interruption_ + kSameMoment;
-  if (fails_ && failing <= latest) {
-    charge(kWorkOfAnEvent * double(replicas_.size()));
-    fail_or_repair(failing, source);
-  } else if (scales_ && scaling <= latest) {
-    charge(kWorkOfAnEvent * double(replicas_.size()));
-    scale(scaling, source);
+void ServingSim::interrupt() {
+  Fleet& fleet = fleet_;
+  const double latest = fleet.interruption + kSameMoment;
+  const double replicas = double(fleet.replicas.size());
+  Outages* const outages = fleet.with.outages;
+  Scaling* const scaling = fleet.with.scaling;
+  const double failing = outages != nullptr ? outages->next() : kNever;
+  const double looked = scaling != nullptr ? scaling->next() : kNever;
+  if (outages != nullptr && failing <= latest) {
+    fleet.charge(kWorkOfAnEvent * replicas);
+    outages->act(failing);
+  } else if (scaling != nullptr && looked <= latest) {
+    fleet.charge(kWorkOfAnEvent * replicas);
+    scaling->act(looked);
   } else {
-    charge(kWorkOfAnArrival * double(replicas_.size()));
-    mark(marked_);
+    fleet.charge(kWorkOfAnArrival * replicas);
+    mark(fleet.marked);
   }
-  find_interruptions();
-}
-
-// Anew after an interruption, and where a measured part has come to begin or end.
-void ServingSim::find_interruptions() {
-  marked_ = next_mark();
-  interruption_ = std::min(
-      marked_, std::min(scales_ ? next_scaling() : kNever, fails_ ? next_failure() : kNever));
+  fleet.find_interruptions();
 }
 
 // Moments at which stretches are split: where measuring may begin or end, and timeline rows.
 void ServingSim::mark(double time) {
-  if (time == timeline_.next()) return timeline_.write(replicas_, held_.size());
-  stats_.watch().pass_edge();
-  stats_.add_edge(time);
+  const Mechanisms& with = fleet_.with;
+  if (with.timeline != nullptr && time == with.timeline->next()) {
+    const std::size_t held = with.held != nullptr ? with.held->requests() : 0;
+    return with.timeline->write(fleet_.replicas, held);
+  }
+  fleet_.stats.watch().pass_edge();
+  fleet_.stats.add_edge(time);
 }
 
-std::size_t ServingSim::route_among(Pool& pool, const Request& request, double now) {
-  return pool.first + pool.route({.replicas = {replicas_.data() + pool.first, pool.count},
-                                  .takers = pool.scaler.takers(),
-                                  .weights = pool.weights,
-                                  .holders = pool.holders,
-                                  .request = request,
-                                  .class_replicas = pool.class_replicas,
-                                  .now = now,
-                                  .nth = pool.routed - 1,
-                                  .seed = pool.routing_seed});
+// A measured part has come to begin or end.
+void ServingSim::pass_edge(double time) {
+  fleet_.find_interruptions();
+  for (std::size_t i = 0; i < fleet_.replicas.size(); ++i) {
+    fleet_.replicas[i].split(time);
+    fleet_.note(i);
+  }
+}
+
+FleetSeen ServingSim::fleet_seen(const MeasuredPart& part) const {
+  const Scaling* const scaling = fleet_.with.scaling;
+  return {.size_known = scaling == nullptr || scaling->size_is_known(part),
+          .failures_known = failures_are_known()};
 }
 
 void ServingSim::arrive(RequestSource& source) {
-  source.take(request_);
-  charge(kWorkOfAnArrival);
-  stats_.arrived(request_);
-  if (scales_) {
-    for (const Stage& stage : stages()) wake(pools_[stage.pool]);
+  Fleet& fleet = fleet_;
+  const Mechanisms& with = fleet.with;
+  const Request& request = fleet.request;
+  source.take(fleet.request);
+  fleet.charge(kWorkOfAnArrival);
+  fleet.stats.arrived(request);
+  if (with.scaling != nullptr) {
+    for (const Stage& stage : fleet.stages()) fleet.wake(fleet.pools[stage.pool]);
   }
   std::size_t target = 0;
-  const bool local = stays_local(target);
+  const bool local = with.hand_over != nullptr && with.hand_over->stays_local(target);
+  const Served served = local ? Served::locally : Served::by_all_pools;
   // An answer of one token is written by the replica that reads the prompt.
-  if (problem_->journey.pushes && !local && request_.output * request_.samples > 1) {
-    return ever_fits(false) ? reserve(source) : turn_away(RequestEnd::refused, 0, source);
+  if (with.pushes != nullptr && !local && request.output * request.samples > 1) {
+    return ever_fits(served) ? with.pushes->set_aside() : fleet.turn_away(RequestEnd::refused, 0);
   }
-  Pool& first = pools_[stages()[0].pool];
+  Pool& first = fleet.readers();
   const bool nobody = !local && first.scaler.open() == 0;  // all have failed, or are off
-  if (!local) target = nobody ? first.first : route(0, request_, request_.arrival);
-  if (many_ && target != expected_) fetch_lines_for_arrival(target);
-  if (!ever_fits(local)) return turn_away(RequestEnd::refused, target, source);
-  if (nobody) return hold(first, source);
-  if (sheds_ && sheds(target, local)) {
-    return turn_away(RequestEnd::shed, target, source);
+  if (!local) target = nobody ? first.first : fleet.route(0, request, request.arrival);
+  if (with.many != nullptr) with.many->arrives_at(target);
+  if (!ever_fits(served)) return fleet.turn_away(RequestEnd::refused, target);
+  if (nobody) return with.held->hold(first);
+  if (with.shedding != nullptr && with.shedding->sheds(target, served)) {
+    return fleet.turn_away(RequestEnd::shed, target);
   }
-  const std::int64_t output = local || stages()[0].writes ? request_.output : 1;
-  if (encoders_.any()) {
-    await_images(target, replicas_[target].enqueue(request_, output, Awaited::images),
-                 request_.arrival);
-  } else if (adapters_.empty()) {
-    replicas_[target].enqueue(request_, output, Awaited::nothing);
+  const std::int64_t output = local || fleet.stages()[0].writes ? request.output : 1;
+  Replica& there = fleet.replicas[target];
+  if (with.images != nullptr) {
+    with.images->await(target, there.enqueue(request, output, Awaited::images), request.arrival);
+  } else if (with.adapters == nullptr) {
+    there.enqueue(request, output, Awaited::nothing);
   } else {
-    await_adapter(target, replicas_[target].enqueue(request_, output, Awaited::adapter),
-                  request_.arrival);
+    with.adapters->await(target, there.enqueue(request, output, Awaited::adapter), request.arrival);
   }
-  start_loads(target);
-  note(target);
-  if (many_) expect_request(first);
+  fleet.start_loads(target);
+  fleet.note(target);
+  if (with.many != nullptr) with.many->expect_request(first);
 }
 
-// Whether the pools on its way could serve the request that arrives if they had nothing else to do.
-bool ServingSim::fits_on_its_way(bool local) const {
-  return std::ranges::all_of(stages(), [&](const Stage& stage) {
-    const Replica& any = replicas_[pools_[stage.pool].first];
-    return (local && !stage.writes) ||
-           any.fits(request_.prompt, stage.writes ? request_.output : 1);
+bool ServingSim::fits_on_its_way(Served served) const {
+  return std::ranges::all_of(fleet_.stages(), [&](const Stage& stage) {
+    const Replica& any = fleet_.replicas[fleet_.pools[stage.pool].first];
+    return (served == Served::locally && !stage.writes) ||
+           any.fits(fleet_.request.prompt, stage.writes ? fleet_.request.output : 1);
   });
 }
 
-void ServingSim::turn_away(RequestEnd why, std::size_t replica, RequestSource& source) {
-  const double time = std::max(now_, request_.arrival);
-  stats_.turned_away(request_, why, std::int32_t(replica), time);
-  source.answered(request_.client, time);
-}
-
-bool ServingSim::is_short(std::size_t& replica) {
-  Pool& writers = pools_[stages().back().pool];
-  if (writers.scaler.open() == 0) return false;
-  replica = route(stages().size() - 1, request_, request_.arrival);
-  const std::int64_t cached = replicas_[replica].cached_tokens(request_, request_.arrival);
-  const bool stays = request_.prompt - cached <= problem_->journey.short_prompt;
-  if (!stays) --writers.routed;  // to ask is not to send
-  return stays;
+// Something that was under way is there: KV, an adapter, images; or an encoder is free.
+void ServingSim::take_delivery() {
+  Fleet& fleet = fleet_;
+  const Transfers::Arrived done = fleet.transfers.take();
+  const std::size_t to = done.shipment.to;
+  const std::int32_t slot = done.shipment.slot;
+  if (to == kStillCrossing) return;
+  if (to == kToEncoders) return fleet.with.images->start_encoders();
+  if (done.shipment.from != kFromBelow) {
+    fleet.sums_of(to).carry_seconds += fleet.now - done.started;
+    return fleet.with.hand_over->deliver(to, slot);
+  }
+  const Sequence& sequence = fleet.replicas[to].sequence(slot);
+  if (sequence.awaits != Awaited::nothing) return fleet.take_awaited(to, slot);
+  if (sequence.whereabouts == Whereabouts::restored) {
+    if (fleet.with.tiers != nullptr) fleet.with.tiers->act(to, -1);
+    fleet.replicas[to].restore(slot, fleet.now);
+  } else {
+    fleet.with.tiers->finish_load(to, slot);
+  }
+  fleet.note(to);
 }
 
 // ---- a replica's turn -----------------------------------------------------------------------------
 
 [[gnu::always_inline]] inline void ServingSim::advance(std::size_t index, double next_event,
                                                        RequestSource& source) {
-  LockstepGroup* const group = steps_together_ ? group_of(index) : nullptr;
-  if (group != nullptr) return advance_group(*group, next_event, source);
+  Lockstep* const lockstep = fleet_.with.lockstep;
+  LockstepGroup* const group = lockstep != nullptr ? lockstep->group_of(index) : nullptr;
+  if (group != nullptr) return lockstep->advance(*group, next_event);
+  const TiersBelow* const tiers = fleet_.with.tiers;
+  const bool in_sight = tiers != nullptr && tiers->in_sight();
   for (bool again = true; again;) {
-    if (pipelines_ && !decode_on(index, next_event)) break;
-    if (in_sight_ && only_takes_blocks(index, next_event)) break;
-    if (goes_on_ && replicas_[index].only_goes_on() && only_goes_on(index, next_event)) break;
+    if (in_a_row_ == InARow::pipelines && !decode_on(index, next_event)) break;
+    if (in_sight && only_takes_blocks(index, next_event)) break;
+    if (in_a_row_ == InARow::parts && fleet_.replicas[index].only_goes_on() &&
+        only_goes_on(index, next_event)) {
+      break;
+    }
     again = take_turn(index, next_event, source);
     if (again) begin_turn(index);
   }
-  note(index);
+  fleet_.note(index);
 }
 
 [[gnu::always_inline]] inline bool ServingSim::take_turn(std::size_t index, double& next_event,
                                                          RequestSource& source) {
-  Replica& replica = replicas_[index];
-  if (many_) fetch_behind_sequences(index, source);
+  Fleet& fleet = fleet_;
+  const Mechanisms& with = fleet.with;
+  Replica& replica = fleet.replicas[index];
+  if (with.many != nullptr) with.many->fetch_behind_sequences(index);
   const bool ran = replica.end_work();
   const bool forks = !replica.forking().empty(), departs = !replica.departed().empty();
-  if (forks) fork(index, source);
-  const bool told = departs && depart(index, source);
+  if (forks) with.answers->begin_others(index);
+  const bool told = departs && fleet.see_off(index);
   if (told) next_event = next_after_telling(index, next_event, source);
-  if (many_) look_further_ahead();
+  if (with.many != nullptr) with.many->look_further_ahead();
   if (replica.halted()) {
-    rest(index, ran, source);
+    replica.end_turn(ran);
+    fleet.note(index);
+    with.outages->ends_work(index);
     return false;
   }
   const bool expects = replica.expects();
   if (!ran || replica.plans_now(next_event)) {
-    if (expects) fetch(index, source);
-    if (!replica.forking().empty()) fork(index, source);
-    start_loads(index);
+    if (expects) with.hand_over->fetch(index);
+    if (!replica.forking().empty()) with.answers->begin_others(index);
+    fleet.start_loads(index);
     // A request that waited and is loading now no longer keeps KV from landing.
-    if (expects && loads_) fetch(index, source);
+    if (expects && with.tiers != nullptr) with.hand_over->fetch(index);
     replica.plan();
   }
   replica.end_turn(ran);
-  if (loads_) next_event = others_moved_ ? now_ : std::min(next_event, transfers_.next());
-  if (!keeps_turns_ || expects || !is_next(replica, next_event)) return false;
-  return !(forks || departs) || (leaves_quietly_ && stats_.nothing_to_decide());
-}
-
-// A replica that goes on with a request, or a client that was told, may act at this very moment. Where no request comes at once the turn
-// goes on, and counts as two events.
-[[gnu::noinline]] double ServingSim::next_after_telling(std::size_t index, double next_event,
-                                                        const RequestSource& source) {
-  const bool clients = stage_of(index) + 1 == stages().size();
-  const bool quiet = keeps_turns_ && !others_moved_ && stats_.nothing_to_decide();
-  if (!clients || !quiet) return now_;
-  const double next = std::min(next_event, source.next_arrival());
-  if (replicas_[index].plans_now(next)) charge(kWorkOfAnEvent);
-  return next;
-}
-
-// It is done: its client is told, if there is one, unless other answers to its prompt are still being generated.
-[[gnu::always_inline]] inline bool ServingSim::answer(Sequence& sequence, std::size_t index,
-                                                      RequestSource& source) {
-  using Left = AnswerGroups::Left;
-  const Left left = sequence.answers >= 0 ? answers_.done(sequence) : Left::none;
-  if (left == Left::some) return false;
-  // Its first token may have come from another replica.
-  const double told = std::max(replicas_[index].told(now_), sequence.first_token);
-  if (left == Left::none) {
-    stats_.finished(sequence, {.made = now_, .told = told}, std::int32_t(index));
-  } else {
-    stats_.failed(sequence, now_, std::int32_t(index));
+  if (with.tiers != nullptr) {
+    next_event = others_moved() ? fleet.now : std::min(next_event, fleet.transfers.next());
   }
-  if (sequence.client < 0) return false;
-  source.answered(sequence.client, told + stats_.request_latency());
-  return true;
+  if (in_a_row_ == InARow::no || expects || !is_next(replica, next_event)) return false;
+  return !(forks || departs) || (!fleet.departures_are_heard() && fleet.stats.nothing_to_decide());
 }
 
-bool ServingSim::depart(std::size_t index, RequestSource& source) {
-  Replica& replica = replicas_[index];
-  const bool last = stage_of(index) + 1 == stages().size();
-  bool told = false;
-  for (const std::int32_t slot : replica.departed()) {
-    Sequence& sequence = replica.sequence(slot);
-    if (!adapters_.empty()) adapters_[index].release(sequence.adapter);
-    if (!last && sequence.is_handed_over()) {
-      hand_over(index, slot, source);
-      told = true;  // the replica that goes on with it has its turn first
-      continue;
-    }
-    told = answer(sequence, index, source) || told;
-    if (last) {
-      replica.forget(slot);
-    } else {
-      replica.release(slot, now_);
-    }
+double ServingSim::idle_seconds(std::size_t pool) const {
+  const Pool& of = fleet_.pools[pool];
+  double seconds = 0;
+  for (std::size_t i = of.first; i < of.first + of.count; ++i) {
+    seconds += fleet_.replicas[i].idle_seconds(makespan_);
   }
-  replica.departed().clear();
-  if (!adapters_.empty()) find_room_for_adapters(index);
-  return told;
+  return seconds;
 }
 
 }  // namespace engine

@@ -15,7 +15,7 @@ ENGINE_ROOMS = [
 ]
 # Rooms in rooms, from the bottom up: each may include those before it, and the room around them all of them.
 FLOORS = {
-    "engine/serving": ["settings", "sequences", "figures", "policies", "lane", "replica", "fleet"],
+    "engine/serving": ["settings", "sequences", "figures", "policies", "lane", "replica", "fleet", "mechanisms"],
     "engine/training": ["settings", "pipeline", "passes", "run"],
 }
 ENGINE = ["engine"] + [f"engine/{room}" for room in ENGINE_ROOMS]

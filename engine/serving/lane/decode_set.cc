@@ -57,7 +57,7 @@ void DecodeSet::begin(std::int32_t slot) {
     while (before >= 0 && !at(before).decoding) before = at(before).before;
     own_.insert(slot, before, sequence, mixed_seed(common_->seed, std::uint64_t(sequence.number)));
   }
-  if (common_->uneven) longest_.insert(sequence.context_base, sequence.finish_token);
+  if (common_->uneven()) longest_.insert(sequence.context_base, sequence.finish_token);
   if (common_->window > 0) {
     windows_ += double(std::min(attended, common_->window));
     if (attended < common_->window) {
@@ -335,7 +335,7 @@ std::int64_t DecodeSet::recount(const ReplicaView& view) {
   check(count == running_.count && decoding == running_.decoding, "counts match the list");
   check(contexts == contexts_, "the contexts add up");
   check(common_->window == 0 || windows == windows_, "the windows add up");
-  check(!common_->uneven || decoding == 0 || longest_now == longest(), "the longest is known");
+  check(!common_->uneven() || decoding == 0 || longest_now == longest(), "the longest is known");
   check(prompts == prompt_tokens_, "the prompts add up");
   check(std::ranges::equal(phases, blocks_by_phase_), "the block phases add up");
   return held;

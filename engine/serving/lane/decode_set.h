@@ -24,7 +24,7 @@ class DecodeSet {
   const void* seldom_used() const { return finishes_.behind_usual(); }
   // Fetches the first sequence that ends after so many steps, and the first that reads a prompt.
   void fetch_sequences(std::int64_t steps) const {
-    if (common_->uneven) fetch_lines(&longest_, &crossings_);
+    if (common_->uneven()) fetch_lines(&longest_, &crossings_);
     finishes_.fetch_others();
     const bool caches = common_->settings->prefix_caching;
     const Sequence* const all = sequences_->data();

@@ -1,7 +1,6 @@
 #include "engine/serving/lane/lane.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "engine/base/check.h"
 #include "engine/serving/lane/lockstep_group.h"
@@ -9,19 +8,8 @@
 namespace engine {
 
 void Lane::reset(ReplicaState& replica) {
-  replica_ = &replica;
-  sequences_.reset(replica);
-  stretch_.keep_pace(sequences_.set.pace());
-  stretch_.line = &kNoLine;
-  free_since_ = start_ = 0;
-  work_ = Work::none;
-  end_ = kNever;
-  left_ = more_alike_ = 0;
-  seen_steps_ = kAllSteps;
-  steady_ = Steady::no;
-  chunks_.clear();
-  length_ = -1;
-  most_steady_ = saves_ = 0;
+  Stretches::reset(replica);
+  most_steady_ = 0;
 }
 
 // ---- what runs ------------------------------------------------------------------------------------
@@ -61,6 +49,14 @@ void Lane::clear(double now) {
   free_since_ = now;
 }
 
+void Lane::take_in() {
+  if (working()) return;  // not before the next boundary
+  ReplicaState& replica = *replica_;
+  const Inbox::Others others = running().decoding > 0 ? Inbox::Others::decode : Inbox::Others::rest;
+  replica.inbox.open(others,
+                     [&](std::int32_t slot) { replica.waiting.push(slot, replica.sequences); });
+}
+
 void Lane::plan(double now) {
   ReplicaState& replica = *replica_;
   const PoolConstants& common = *replica.common;
@@ -73,7 +69,7 @@ void Lane::plan(double now) {
   }
   if (!replica.inbox.empty()) take_in();
   if (running().count == 0 && replica.waiting.empty()) return;
-  if (common.takes_turns && common.turns.begins(now) > now) {
+  if (common.turns.any() && common.turns.begins(now) > now) {
     end_ = common.turns.begins(now);  // another model has the devices
     return;
   }
@@ -85,7 +81,7 @@ void Lane::plan(double now) {
   const std::int64_t inside = running().count;
   // After a rest a policy begins anew.
   if (inside == 0 && now > free_since_ + kSameMoment) sequences_.set.forget();
-  if (common.picks_length && running().decoding > 0) pick_length();
+  if (common.picks_length() && running().decoding > 0) change_length(proposals_.pick());
   if (goes_on()) {
     steady_ = Steady::until_arrival;
     begin_work(now);
@@ -108,7 +104,7 @@ void Lane::plan(double now) {
       // The length was picked for those that have left, too: the next step picks again. They have left room to load into, and may
       // load again themselves: the next step looks.
       const bool left = running().count < inside || !plan.preempted.empty();
-      if ((common.picks_length || replica.loads()) && left) plan.steady = Steady::no;
+      if ((common.picks_length() || replica.loads()) && left) plan.steady = Steady::no;
     }
     if (plan.empty()) {
       const std::int64_t busy =
@@ -135,7 +131,7 @@ void Lane::plan(double now) {
   if (replica.pool.caches_prefixes()) sequences_.hold_prefixes(plan);
   const bool only_decodes = plan.chunks.empty() && plan.admissions.empty() && plan.decodes > 0;
   const bool as_one =
-      common.own_paces == nullptr && (replica.group == nullptr || !common.takes_turns);
+      common.own_paces == nullptr && (replica.group == nullptr || !common.turns.any());
   if (only_decodes && plan.decodes == running().decoding && as_one) {
     steady_ = common.settings->stepping ? Steady::no : plan.steady;
     if (steady_ == Steady::until_arrival && replica.waiting.empty()) {
@@ -152,9 +148,6 @@ void Lane::plan(double now) {
   }
 }
 
-// ---- stretches of decode steps: planned to the next thing that can happen, cut where something happens
-// before, summed up at the end ----------------------------------------------------------------------
-
 // All sequences decode, for as long as the plan would be the same. Lanes of a pipeline share the blocks and take turns in the first
 // stage, so they take one step at a time.
 [[gnu::always_inline]] inline void Lane::start_steady(double now) {
@@ -170,220 +163,45 @@ void Lane::plan(double now) {
   start_stretch(now);
 }
 
-// A part of it on one straight line.
-void Lane::start_stretch(double now) {
-  find_line(now);
-  if (replica_->group != nullptr) return follow_group();
-  stretch_.begin(now, left_, tokens_to_full_window());
-  // Where a length is picked, the next part may have another.
-  left_ = length_ < 0 ? left_ - stretch_.steps : 0;
-  end_ = stretch_.end();
-  const PoolConstants& common = *replica_->common;
-  if (common.given_up_in_sight) {
-    seen_steps_ = kAllSteps;
-    split(replica_->pool.next_to_expire());
+// ---- speculation that varies ----------------------------------------------------------------------
+
+void Lane::change_length(int picked) {
+  if (picked == length_) return;
+  length_ = picked;
+  steady_ = Steady::no;  // a step may not have tokens for all of them any more, or may again
+  most_steady_ = 0;
+  sequences_.change_pace(replica_->common->table->length(picked).pace);
+  stretch_.keep_pace(sequences_.set.pace());
+}
+
+// A lane in a lockstep group, or in a pipeline, would lose a turn by a step in which no sequence takes part, so it does not wait apart.
+bool Lane::read_by_draft_first(double now) {
+  if (replica_->group != nullptr || replica_->common->lanes > 1) {
+    if (!proposals_.has_to_read(length_)) return false;
+    StepPlan& plan = *replica_->common->scratch_plan;
+    plan.clear();
+    plan.decodes = running().decoding;
+    start_step(plan, now);
+    return true;
   }
-  if (common.takes_turns && common.turns.ends(now) < end_) stop_at(common.turns.ends(now));
-  take_first_blocks();
-  if (common.given_up_in_sight) find_next_taking(1);
+  const double reading = draft_reading();
+  if (reading > 0) wait_for_draft(now, reading);
+  return reading > 0;
 }
 
-void Lane::log_work(LoggedWork work) const {
-  work.role = replica_->common->role;
-  work.replica = replica_->number;
-  work.start = start_;
-  work.end = end_;
-  replica_->common->log->add(work);
-}
-void Lane::log_stretch() const { log_work({.stretch = stretch_, .pace = *stretch_.pace}); }
-void Lane::log_step(const BatchShape& batch) const { log_work({.batch = batch}); }
-
-void Lane::end_stretch() {
-  ReplicaState& replica = *replica_;
-  const PoolConstants& common = *replica.common;
-  const bool alone = replica.group == nullptr;
-  const double n = double(stretch_.steps);
-  if (!alone) ask_group();
-  const double seconds = alone ? stretch_.lasts : end_ - start_;
-  common.stats->step_began(start_);
-  if (alone && common.log != nullptr) log_stretch();
-  replica.pool.take(sequences_.set.blocks_needed(stretch_.steps) - taken_);
-  common.sums->peak(replica.pool.used());
-  count_steps(n, stretch_.sums(), seconds);
-  if (alone || !goes_on_in_group_) add_first_gaps();
-  if (alone && stretch_.steps > 1) {
-    common.stats->add_gaps(stretch_, 1, stretch_.steps, seconds - stretch_.first_step);
-  }
-  sequences_.gaps.all_decoded(end_);
-  stream_stretch();
-  const double made = stretch_.tokens(n) * stretch_.sequences;
-  replica.tokens_made += made;
-  if (length_ >= 0) count_verified(stretch_.steps, stretch_.sequences, made);
-  sequences_.set.advance(stretch_.steps, stretch_.sequences);
-  replica.inbox.count(stretch_.steps, Inbox::Steps::decodes);
-  sequences_.tell_due(end_);
-  sequences_.finish_due();
-}
-
-// ---- steps with prompts in them, or with some decodes left out ------------------------------------
-
-void Lane::start_step(const StepPlan& plan, double now) {
+// A step in which no sequence takes part, while the draft reads.
+void Lane::wait_for_draft(double now, double seconds) {
   ReplicaState& replica = *replica_;
   const PoolConstants& common = *replica.common;
   work_ = Work::step;
   start_ = now;
-  steady_ = Steady::no;
-  left_ = more_alike_ = 0;
-  const bool reads = !plan.chunks.empty() || !plan.admissions.empty();
-  if (length_ >= 0 && plan.decodes > 0 && reads) pick_beside_prompts();
-  const double drafting = plan.decodes > 0 ? draft_reading() : 0;
-  step_decodes_ = plan.decodes;
-  all_decode_ = plan.decodes == running().decoding;
-  BatchShape batch;
-  add_decodes(plan.decodes, batch);
-  const double encoding = begin_prompts(plan, now);
-  for (const Chunk& chunk : chunks_) {
-    const Sequence& sequence = at(chunk.slot);
-    if (common.remakes_first_token && chunk.tokens == 1 && sequence.received >= 0) {
-      // What is left of a prompt that was read elsewhere: to the kernels it is one more decode.
-      add_decode(batch, 1, sequence.computed + 1, common.window);
-    } else {
-      add_prefill(batch, 1, chunk.tokens, sequence.computed, common.window);
-    }
-    if (sequence.computed + chunk.tokens == sequence.target) ++batch.sampled;
-  }
-  batch.adapters = sequences_.adapters_in_step(plan.decodes, chunks_);
-  common.sums->peak(replica.pool.used());
+  end_ = now + seconds;
+  left_ = 0;
+  step_decodes_ = 0;
+  chunks_.clear();
   common.stats->step_began(now);
-  const int length = step_decodes_ > 0 ? length_ : -1;
-  if (replica.group != nullptr) {
-    return replica.group->join(*this, member(),
-                               {.batch = batch, .before = encoding + drafting, .length = length});
-  }
-  const double seconds = step_seconds(batch, length);
-  if (common.lanes > 1) drafting_ = drafting + common.table->of_length(length).drafting();
-  take_time(batch, seconds + encoding + drafting);
-}
-
-void Lane::run_step(const BatchShape& batch, double seconds) { take_time(batch, seconds); }
-
-// It has its blocks and its sequences; now it is known how long it takes.
-[[gnu::always_inline]] inline void Lane::take_time(const BatchShape& batch, double seconds) {
-  ReplicaState& replica = *replica_;
-  const PoolConstants& common = *replica.common;
-  end_ = start_ + seconds;
-  if (common.log != nullptr) log_step(batch);
-  common.sums->ran(1, seconds, double(step_decodes_) + double(chunks_.size()));
-  count_held_in_step(seconds, step_decodes_ * running().next_tokens - step_tokens_);
-  common.sums->adapter_steps += double(batch.adapters);
-  if (step_decodes_ > 0) add_gaps(seconds);
-}
-
-[[gnu::always_inline]] inline void Lane::add_decodes(std::int64_t decodes, BatchShape& batch) {
-  ReplicaState& replica = *replica_;
-  const PoolConstants& common = *replica.common;
-  batch.decode_sequences = batch.sampled = decodes;
-  batch.decode_kv_tokens = sequences_.set.contexts();
-  batch.decode_window_kv_tokens = sequences_.set.windows();
-  step_tokens_ = decodes * running().next_tokens;
-  if (decodes == 0) return;
-  if (common.uneven) batch.decode_longest = sequences_.set.longest();
-  std::int64_t blocks = running().next_blocks;
-  if (!all_decode_) blocks -= leave_out(running().decoding - decodes, batch);
-  if (common.own_paces != nullptr) blocks -= draw(decodes);
-  replica.pool.take(blocks);
-}
-
-[[gnu::always_inline]] inline double Lane::begin_prompts(const StepPlan& plan, double now) {
-  ReplicaState& replica = *replica_;
-  chunks_.clear();
-  std::int64_t blocks = 0;
-  for (const Chunk& chunk : plan.chunks) {
-    chunks_.push_back(chunk);
-    blocks += sequences_.blocks().blocks_to_add(at(chunk.slot), chunk.tokens);
-  }
-  replica.pool.take(blocks);
-  std::size_t with_images = 0;
-  for (const Admission& admission : plan.admissions) {
-    // Images are encoded once in a replica, when their prompt is first begun.
-    const bool encodes = !replica.common->encode_seconds.empty();
-    if (encodes && !std::exchange(at(admission.slot).encoded, true)) ++with_images;
-    sequences_.admit(admission, now);
-    if (admission.tokens > 0) chunks_.push_back({admission.slot, admission.tokens});
-  }
-  return with_images > 0 ? replica.encode(with_images) : 0;
-}
-
-[[gnu::always_inline]] inline void Lane::add_gaps(double seconds) {
-  if (all_decode_) {
-    sequences_.gaps.add_all(start_, seconds, double(step_decodes_), *replica_->common->stats,
-                            [this](auto visit) { sequences_.each_decode(visit); });
-    return;
-  }
-  std::int64_t decodes = step_decodes_;
-  for (std::int32_t slot = running().first; decodes > 0; slot = at(slot).after) {
-    if (!at(slot).decoding) continue;
-    --decodes;
-    sequences_.gaps.add_one(at(slot), end_, *replica_->common->stats);
-  }
-}
-
-// The newest decodes sit this one out. Returns the blocks they do not take.
-std::int64_t Lane::leave_out(std::int64_t count, BatchShape& batch) {
-  std::int64_t blocks = 0, left = count;
-  for (std::int32_t slot = running().last; left > 0; slot = at(slot).before) {
-    const Sequence& sequence = at(slot);
-    if (!sequence.decoding) continue;
-    --left;
-    const std::int64_t attended = sequences_.set.context(sequence) + 1;
-    batch.decode_kv_tokens -= double(attended);
-    batch.decode_window_kv_tokens -= double(std::min(attended, replica_->common->window));
-    blocks += sequences_.blocks().blocks_to_decode(sequence);
-  }
-  sequences_.set.skip(count);
-  return blocks;
-}
-
-[[gnu::always_inline]] inline double Lane::step_seconds(const BatchShape& batch, int length) {
-  StepTable& table = *replica_->common->table;
-  if (batch.prefill_tokens > 0) return table.run_mixed(batch, length);
-  Decodes decodes = decodes_of(batch);
-  decodes.length = length;
-  DecodeLine line;
-  table.decode_line(decodes, line);
-  const double seconds = line.step(batch.decode_kv_tokens, batch.decode_window_kv_tokens);
-  table.count_decode(line, 1, batch.decode_kv_tokens, batch.decode_window_kv_tokens, seconds);
-  return seconds;
-}
-
-void Lane::end_step() {
-  ReplicaState& replica = *replica_;
-  const PoolConstants& common = *replica.common;
-  common.stats->step_began(start_);
-  if (step_decodes_ > 0) {
-    if (all_decode_) sequences_.gaps.all_decoded(end_);
-    replica.tokens_made += double(step_tokens_);
-    if (length_ >= 0 || common.own_paces != nullptr) {
-      count_verified(1, double(step_decodes_), double(step_tokens_));
-    }
-    sequences_.set.advance(1, double(step_decodes_));
-  }
-  if (common.streams()) stream_step();
-  sequences_.tell_due(end_);
-  const bool reads = !chunks_.empty();
-  if (reads || step_decodes_ > 0) {
-    replica.inbox.count(1, reads ? Inbox::Steps::prompts : Inbox::Steps::decodes);
-  }
-  for (const Chunk& chunk : chunks_) {
-    Sequence& sequence = at(chunk.slot);
-    sequence.computed += chunk.tokens;
-    sequences_.set.read(chunk.tokens);
-    replica.pool.publish(sequence.prefix, sequence.computed, sequence.kv, sequence.prompt);
-    if (sequence.computed == sequence.target) sequences_.begin_decoding(chunk.slot, end_);
-  }
-  if (!chunks_.empty()) sequences_.set.drop_readers();
-  chunks_.clear();
-  if (step_decodes_ > 0) sequences_.finish_due();
+  common.sums->ran(0, seconds, 0);
+  count_held_in_step(seconds);
 }
 
 }  // namespace engine

@@ -149,7 +149,7 @@ bool LaneSequences::join_landed(double now) {
     if (sequence.waited_for_room)
       replica.tell_first_token(sequence, now, replica.front_end.told(now));
     join(slot);
-    if (replica.common->remakes_first_token && !sequence.goes_on) {
+    if (replica.common->first_token == ReadToken::is_remade && !sequence.goes_on) {
       // All but the last token of what was read counts as there. It has its blocks for all of it.
       sequence.taken = view_->blocks_held(sequence);
       sequence.computed = sequence.target - 1;
@@ -169,10 +169,10 @@ bool LaneSequences::join_landed(double now) {
 
 void LaneSequences::begin_decoding(std::int32_t slot, double now) {
   Sequence& sequence = at(slot);
-  if (!replica_->common->first_token_dropped || !sequence.is_handed_over()) {
+  if (replica_->common->first_token != ReadToken::is_dropped || !sequence.is_handed_over()) {
     replica_->tokens_made += 1;
   }
-  const bool forks = sequence.forks() && !replica_->common->hands_over;
+  const bool forks = sequence.forks() && !replica_->common->hands_over();
   if (forks) replica_->forking.push_back(slot);
   if (sequence.generated == 0) {
     if (sequence.read < 0) sequence.read = now;  // else it was read elsewhere
@@ -249,13 +249,13 @@ void LaneSequences::finish(std::int32_t slot) {
     replica.tokens_made -= double(wasted);
     common.sums->wasted_tokens += double(wasted);
   }
-  if (common.hands_over) {
+  if (common.hands_over()) {
     replica.pool.publish_all(sequence.prefix, sequence.computed, sequence.kv);
   } else {
     replica.pool.publish(sequence.prefix, sequence.computed, sequence.kv, sequence.prompt);
   }
-  sequence.whereabouts = common.hands_over ? Whereabouts::leaving : Whereabouts::nowhere;
-  if (common.hands_over) {
+  sequence.whereabouts = common.hands_over() ? Whereabouts::leaving : Whereabouts::nowhere;
+  if (common.hands_over()) {
     sequence.taken = held;
     ++replica.parked;
     replica.parked_blocks += held - sequence.kv.shared;
@@ -324,7 +324,8 @@ void LaneSequences::keep(std::int32_t slot) {
 void LaneSequences::preempt(std::int32_t slot, bool to_the_end) {
   ReplicaState& replica = *replica_;
   Sequence& sequence = at(slot);
-  if (replica.common->keeps_preempted && sequence.decoding) return keep(slot);
+  if (replica.common->preempted_kv == PreemptedKv::kept_by_host && sequence.decoding)
+    return keep(slot);
   leave_in_cache(sequence);
   stop(slot);
   replica.common->sums->preempted(sequence.computed);

@@ -41,7 +41,7 @@ class LaneSequences {
   // What a policy sees now.
   const ReplicaView& view() {
     view_->others_running = replica_->parked + replica_->holders > 0;
-    if (replica_->common->pipeline) share_seats();
+    if (replica_->common->lanes > 1) share_seats();
     return *view_;
   }
   // The policy's plan for a step.

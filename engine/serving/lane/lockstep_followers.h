@@ -13,10 +13,10 @@
 
 namespace engine {
 
-class Lane;
+class Stretches;
 
 struct Follower {
-  Lane* lane = nullptr;
+  Stretches* lane = nullptr;
   const Stretch* stretch = nullptr;
   std::size_t sender = 0;  // its kind among `senders_` of the group
   std::size_t place = 0;   // its place among the followers of that kind

@@ -67,7 +67,8 @@ std::size_t LockstepGroup::sender_of(const DecodeLine& line) {
   return unused;
 }
 
-void LockstepGroup::follow(Lane& lane, std::size_t member, const Stretch& stretch, double held) {
+void LockstepGroup::follow(Stretches& lane, std::size_t member, const Stretch& stretch,
+                           double held) {
   count_shared();
   Follower& one = followers_[member];
   one.lane = &lane;

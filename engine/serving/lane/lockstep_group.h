@@ -24,6 +24,8 @@
 
 namespace engine {
 
+class Lane;
+
 class LockstepGroup {
  public:
   // `members` replicas from `first` on, with the step table and the sums of their pool.
@@ -92,7 +94,7 @@ class LockstepGroup {
   };
   void join(Lane& lane, std::size_t member, const SingleStep& step);
   // A member that plans decodes on for the steps of a stretch, holding `held` KV tokens in the first of them.
-  void follow(Lane& lane, std::size_t member, const Stretch& stretch, double held);
+  void follow(Stretches& lane, std::size_t member, const Stretch& stretch, double held);
   // Makes a follower stop at the first boundary from `time` on. Returns the steps that it will have taken.
   std::int64_t stop(std::size_t member, double time);
   // What a follower did whose stretch is over. Then it leaves, or follows on with another stretch of the same sequences.

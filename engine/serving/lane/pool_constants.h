@@ -42,15 +42,30 @@ struct BlockFilling {
   }
 };
 
+// Which part of a request's way its pool serves.
+enum class PartOfWay : std::uint8_t { all, reads, writes };
+// What a pool does with the first token of a request, where another pool has the other part of its way.
+enum class ReadToken : std::uint8_t {
+  is_told,          // when it is made, as in any pool
+  told_on_arrival,  // when the KV has come that goes with it
+  is_remade,  // the last token of the prompt is read once more, which gives the first token that is told
+  is_dropped,  // since the next pool makes it anew
+};
+// What other replicas see of what this one gives up of its cache, in a store that they share: nothing; everything when it happens; or
+// the same, but that a prefix was used need not be told at once.
+enum class GivenUp : std::uint8_t { unseen, seen, seen_and_used_later };
+// What becomes of the KV of a preempted sequence (serving.preempted_to_host).
+enum class PreemptedKv : std::uint8_t { given_up, kept_by_host };
+
 // Everything referred to outlives the run.
 struct PoolConstants : PolicyConstants {
-  Plan* plan = nullptr;
+  const PolicyEntry* policy = nullptr;
+  Plan* plan = nullptr;  // of the policy
   StepTable* table = nullptr;
   ServingStats* stats = nullptr;
   PoolSums* sums = nullptr;
   // Shared by all replicas, since a plan is made and carried out in one turn.
   StepPlan* scratch_plan = nullptr;
-  std::int64_t lanes = 1;  // of one replica: one per pipeline stage, each with a batch in flight
   std::int64_t seats = 0;  // of a replica, over all lanes
   BlockFilling blocks;
   // Of the front end for each token of an answer after its first, and for that; 0: clients have tokens at once.
@@ -65,28 +80,29 @@ struct PoolConstants : PolicyConstants {
   Turns turns;                                // as in PoolSetup
   DeploymentRole role = DeploymentRole::main;
   DraftPlace draft_place = DraftPlace::last_stage;
-  bool takes_turns = false;   // another model has the devices in between
-  bool picks_length = false;  // the number of proposed tokens is picked step by step
-  bool uneven = false;        // step times depend on the longest context
-  bool carries = false;       // KV comes from another pool, or goes to one
-  bool hands_over = false;  // a sequence that departs keeps its blocks until its KV is carried away
-  bool tells_first_token = false;  // of sequences from another pool, when their KV arrives
-  // Those sequences read the last token of their prompt once more, which gives the first token that is told.
-  bool remakes_first_token = false;
-  bool first_token_dropped = false;  // in the pool that reads for such a one
-  bool keeps_preempted = false;  // their KV waits in the host's memory (serving.preempted_to_host)
-  // Other replicas find what this one gives up of its cache, in a store they share.
-  bool given_up_in_sight = false;
-  // The same, but that store need not be told at once that a prefix was used.
-  bool tells_late = false;
+  PartOfWay part = PartOfWay::all;
+  ReadToken first_token = ReadToken::is_told;
+  GivenUp given_up = GivenUp::unseen;
+  PreemptedKv preempted_kv = PreemptedKv::given_up;
   // KV held, and room that holds nothing, are summed over time for the row's figures.
   bool counts_room = true;
-  bool audit = false;               // recount everything at every step
-  bool answers_come_later = false;  // PolicyEntry
-  // No acceptance is drawn, no draft reads late, no cache grows old, the replica steps and takes turns on its own, and no step
-  // is written down.
-  bool plain = true;
+  bool audit = false;  // recount everything at every step
+
   bool streams() const { return message_seconds.further > 0; }
+  // Whether KV comes from another pool, or goes to one; and whether a sequence that departs keeps its blocks until then.
+  bool carries() const { return part != PartOfWay::all; }
+  bool hands_over() const { return part == PartOfWay::reads; }
+  bool given_up_in_sight() const { return given_up != GivenUp::unseen; }
+  bool tells_late() const { return given_up == GivenUp::seen_and_used_later; }
+  // Whether the number of proposed tokens is picked step by step, and whether step times depend on the longest context.
+  bool picks_length() const { return table->picks(); }
+  bool uneven() const { return table->uneven(); }
+  // Whether steps of the same sequences are alike, as far as the pool is concerned: no acceptance is drawn, no draft reads late, no
+  // other model has the devices in between, no cache grows old, and no step is written down.
+  bool decodes_alike() const {
+    return own_paces == nullptr && late_reading == nullptr && !turns.any() && log == nullptr &&
+           settings->retention.policy != Retention::ttl;
+  }
   // Prompt and output of the longest request that an empty replica can serve.
   std::int64_t most_tokens = 1;
   std::span<const double> encode_seconds = {};  // as in PoolSetup

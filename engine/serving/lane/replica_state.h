@@ -81,7 +81,7 @@ struct ReplicaState {
   }
   // Notes when the client of a sequence from another pool has its first token, where this pool tells it.
   void tell_first_token(Sequence& sequence, double now, double told) const {
-    if (!common->tells_first_token) return;
+    if (common->first_token != ReadToken::told_on_arrival) return;
     // A sequence that goes on here after a failure elsewhere has told it before.
     if (sequence.generated == 1) sequence.first_token = told;
     sequence.last_token = now;

@@ -49,7 +49,8 @@ struct PolicyConstants {
   Pace pace;  // the one of the pool's paces that makes the most tokens and needs the most room
   std::int64_t longest = 1;  // tokens of the longest sequence that the model is made for
   std::int64_t margin = 0;   // blocks that admission leaves free while other sequences run
-  bool pipeline = false;     // other lanes share the blocks
+  // Of one replica: one per pipeline stage, each with a batch in flight. They share the blocks.
+  std::int64_t lanes = 1;
 };
 
 struct ReplicaView {

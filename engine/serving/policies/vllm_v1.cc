@@ -21,11 +21,11 @@ void plan_vllm_v1(const ReplicaView& view, StepPlan& plan) {
     const std::int64_t tokens = std::min({sequence.target - hit.tokens, most_chunk, budget});
     // Lanes cannot preempt one another: each is sure to get its prompts read, or two of them could
     // take turns in giving up.
-    const std::int64_t read = view.common.pipeline ? sequence.target : hit.tokens + tokens;
+    const std::int64_t read = view.common.lanes > 1 ? sequence.target : hit.tokens + tokens;
     const std::int64_t blocks = view.blocks_to_admit(hit, read);
     if (blocks > free) break;
     plan.admissions.push_back(
-        {.slot = slot, .tokens = tokens, .whole_prompt = view.common.pipeline, .hit = hit});
+        {.slot = slot, .tokens = tokens, .whole_prompt = view.common.lanes > 1, .hit = hit});
     free -= blocks;
     budget -= tokens;
   }

@@ -10,6 +10,7 @@
 #include "engine/serving/lane/lane.h"
 #include "engine/serving/replica/journey.h"
 #include "engine/serving/replica/lower_tiers.h"
+#include "engine/serving/replica/prospects.h"
 
 namespace engine {
 
@@ -157,27 +158,8 @@ class alignas(64) Replica {
     }
     find_next();
   }
-  // What a request waits for outside the queue of the replica that reads its prompt, in seconds from now.
-  struct Elsewhere {
-    double images = 0;  // until its images are encoded
-    // Until the replica that writes its answer has room and a seat, where that one tells the first token.
-    double entry = 0;
-    double carrying = 0;      // while its KV is carried there
-    bool sheds_late = false;  // the replica that writes its answer turns late requests away
-  };
-  // Whether a request is to be turned away, because too much is before it in the queue or among those that wait for blocks.
-  bool sheds(const Request& request, double now, const Elsewhere& elsewhere);
-  // The same of requests that wait for blocks here before another replica reads their prompts, which takes `reading` seconds.
-  bool sheds_before_room(const Request& request, double now, double reading,
-                         const Elsewhere& elsewhere) const;
-  // The same where nothing is before the request, but it has to wait `wait` seconds until such a replica takes requests at all.
-  bool sheds_after(double wait, const Request& request, double reading) const {
-    return sheds_behind({.wait = wait, .reading = reading}, {}, request, request.arrival);
-  }
-  // How long one more request that another replica reads would wait for room and a seat here, with `unread` before it.
-  double entry_wait(std::int64_t unread) const;
-  // Whether as many wait for room and seats as `admission.max_queue` allows.
-  bool too_many_enter() const;
+  // What one more request may expect here.
+  Prospects prospects() const { return Prospects(state_); }
   // Requests that wait to be read here, or are being read.
   std::int64_t unread() const { return waiting() + state_.running; }
   // Slots of prompts that were read with the last event and get several answers.
@@ -304,27 +286,6 @@ class alignas(64) Replica {
   }
   // Whether nothing happens at this moment in the other lanes of a pipeline, nor could they admit a waiting request.
   bool others_wait_until_after(double now) const;
-  // What decides a request's place in the queue.
-  struct Claim {
-    std::int64_t priority = 0;
-    RequestClass service_class = RequestClass::normal;
-    double arrival = 0;
-    std::int64_t to_read = 0;  // tokens of its prompt that are not cached
-  };
-  template <class Any>
-  static Claim claim_of(const Any& one, std::int64_t cached) {
-    return {one.priority, one.service_class, one.arrival, one.prompt - cached};
-  }
-  double order_of(const Claim& claim, double fair_place) const;
-  double ttft_limit_of(const Claim& claim) const;
-  // What is before a request: other requests, the wait for them in seconds, and the time to read its own uncached prompt.
-  struct Before {
-    std::int64_t others = 0;
-    double wait = 0;
-    double reading = 0;
-  };
-  bool sheds_behind(const Before& before, const Elsewhere& elsewhere, const Request& request,
-                    double now) const;
   // Its place in the queue, where the queue has an order. On arrival it is charged `tokens` (fair share).
   double enter_queue(const Sequence& sequence, std::int64_t tokens, double now) {
     return state_.waiting.ordered() ? place_by_order(sequence, tokens, now) : sequence.arrival;

@@ -10,7 +10,7 @@ namespace engine {
 
 // The token that reading made, where this pool makes it anew.
 void Replica::drop_first_token(Sequence& sequence) const {
-  if (state_.common->remakes_first_token) --sequence.generated;
+  if (state_.common->first_token == ReadToken::is_remade) --sequence.generated;
 }
 
 std::int32_t Replica::expect(const Sequence& read, std::int32_t replica, std::int32_t slot,

@@ -1,35 +1,25 @@
 // Moments inside the work of a lane: what they find there, and where they cut it.
 #include <algorithm>
 
-#include "engine/serving/lane/lane.h"
 #include "engine/serving/lane/lockstep_group.h"
+#include "engine/serving/lane/stretches.h"
 #include "engine/serving/sequences/whole_moments.h"
 
 namespace engine {
 
-void Lane::cut(std::int64_t steps) {
+void Stretches::cut(std::int64_t steps) {
   left_ += stretch_.steps - steps;
   stretch_.take(steps);
   if (!takes_blocks_next()) end_ = stretch_.end();
 }
 
-void Lane::split(double time) {
+void Stretches::split(double time) {
   if (work_ != Work::stretch || (time >= end_ && time >= end_of_work())) return;
   if (replica_->group != nullptr) return replica_->group->split(time);
   cut(stretch_.steps_until(time));
 }
 
-void Lane::begin_next_part(double now) {
-  end_ = now;
-  replica_->pool.pass(now);
-  end_stretch();
-  if (replica_->common->audit) sequences_.recount();
-  if (replica_->group != nullptr) return begin_next_part_in_group(now);
-  free_since_ = now;
-  start_stretch(now);
-}
-
-void Lane::stop_at(double time) {
+void Stretches::stop_at(double time) {
   if (work_ == Work::stretch && replica_->group != nullptr) {
     stretch_.steps = replica_->group->stop(member(), time);
   } else {
@@ -40,72 +30,64 @@ void Lane::stop_at(double time) {
 
 // Blocks that several sequences share hold their tokens once. In a pipeline, and where KV comes from elsewhere, a lane does not know for
 // how long others shared what, so there every sequence counts in full. States are each sequence's own.
-double Lane::held_with_states(double token_seconds, double seconds) const {
+double Stretches::held_with_states(double token_seconds, double seconds) const {
   const double states = seconds * double(running().count) * double(replica_->common->states);
-  if (replica_->common->lanes > 1 || replica_->common->carries) return token_seconds + states;
+  if (replica_->common->lanes > 1 || replica_->common->carries()) return token_seconds + states;
   return std::max(0.0, token_seconds - seconds * replica_->saved_by_sharing()) + states;
 }
 
-void Lane::count_sharing(double more, double now) {
+void Stretches::count_sharing(double more, double now) {
   const PoolConstants& common = *replica_->common;
-  if (!working() || !common.counts_room || common.lanes > 1 || common.carries) return;
+  if (!working() || !common.counts_room || common.lanes > 1 || common.carries()) return;
   // A stretch is counted when it ends, a step when it begins.
   common.sums->kv_token_seconds += more * (work_ == Work::stretch ? now - start_ : now - end_);
 }
 
-std::int64_t Lane::steps_to_boundary(double now) const {
+std::int64_t Stretches::steps_to_boundary(double now) const {
   if (work_ == Work::stretch) return stretch_.steps_until(now);
   return work_ == Work::step && (step_decodes_ > 0 || !chunks_.empty()) ? 1 : 0;
 }
 
-void Lane::take_in() {
-  if (working()) return;  // not before the next boundary
-  ReplicaState& replica = *replica_;
-  const Inbox::Others others = running().decoding > 0 ? Inbox::Others::decode : Inbox::Others::rest;
-  replica.inbox.open(others,
-                     [&](std::int32_t slot) { replica.waiting.push(slot, replica.sequences); });
-}
-
-void Lane::end_where_taken_in() {
+void Stretches::end_where_taken_in() {
   if (steady_ == Steady::no || work_ != Work::stretch) return;
   const std::int64_t steps = replica_->inbox.steps_left();
   if (steps < stretch_.steps) cut(steps);
   left_ = 0;
 }
 
-void Lane::settle(double time) {
+void Stretches::settle(double time) {
   if (work_ != Work::stretch) return;
   if (time < end_) return take_blocks_until(steps_until(time));
-  if (replica_->common->tells_late) take_blocks_until(std::min(seen_steps_, stretch_.steps));
+  if (replica_->common->tells_late()) take_blocks_until(std::min(seen_steps_, stretch_.steps));
 }
 
 // Of cache, where tiers below need not hear at once that it was used, they hear when its last step took some.
-void Lane::take_blocks_until(std::int64_t steps) {
+void Stretches::take_blocks_until(std::int64_t steps) {
   KvPool& pool = replica_->pool;
   const std::int64_t blocks = sequences_.set.blocks_needed(steps) - taken_;
   taken_ += blocks;
-  if (!replica_->common->tells_late || blocks <= pool.before_cache()) return pool.take(blocks);
+  if (!replica_->common->tells_late() || blocks <= pool.before_cache()) return pool.take(blocks);
   const std::int64_t before = sequences_.set.last_step_that_takes(steps) - 1;
   const double then = before == 0 ? start_ : start_ + stretch_.seconds(before);
   pool.take_late(blocks, {moments_until(then), replica_->number});
 }
 
-void Lane::tell_at_once(double time) {
+void Stretches::tell_at_once(double time) {
   if (work_ == Work::stretch && time < end_) find_next_taking(steps_until(time));
 }
 
 // Blocks that are taken before any cache suffice for some steps, and so does cache that other replicas need not hear of at once. The step
 // after these takes cache in sight of the others, and is an event of its own.
-void Lane::find_next_taking(std::int64_t steps_taken) {
+void Stretches::find_next_taking(std::int64_t steps_taken) {
   KvPool& pool = replica_->pool;
-  const bool late = replica_->common->tells_late && replica_->waiting.empty();
+  const bool late = replica_->common->tells_late() && replica_->waiting.empty();
   const std::int64_t unseen = late ? pool.expect_to_take_late() : pool.before_cache();
   seen_steps_ = sequences_.set.more_steps_that_fit(steps_taken, stretch_.steps, unseen);
   end_ = takes_blocks_next() ? start_ + stretch_.seconds(seen_steps_) : stretch_.end();
 }
 
-bool Lane::take_next_blocks() {
-  if (replica_->common->tells_late) settle(end_);
+bool Stretches::take_next_blocks() {
+  if (replica_->common->tells_late()) settle(end_);
   if (takes_blocks_next() && !replica_->waiting.empty()) cut(seen_steps_);
   if (!takes_blocks_next()) {
     replica_->pool.expect_to_take_nothing();
@@ -119,7 +101,7 @@ bool Lane::take_next_blocks() {
 }
 
 // What the present stretch has added by `time`; a step adds all it adds at its end.
-Lane::Moment Lane::at(double time) const {
+Stretches::Moment Stretches::at(double time) const {
   Moment moment;
   if (work_ == Work::step) moment.sequences = step_decodes_ + std::int64_t(chunks_.size());
   if (work_ == Work::stretch) moment.sequences = std::int64_t(stretch_.sequences);
@@ -132,7 +114,7 @@ Lane::Moment Lane::at(double time) const {
 }
 
 // Those of decodes, and the first one of each prompt that has been read.
-void Lane::stream_step() {
+void Stretches::stream_step() {
   const PoolConstants& common = *replica_->common;
   // At a common pace as many as in stretches, which do not tell their steps apart.
   const double tokens = common.own_paces != nullptr ? double(step_tokens_)
@@ -148,7 +130,7 @@ void Lane::stream_step() {
 }
 
 // The last one by itself: something may come from elsewhere when it ends.
-void Lane::stream_steps_and_last() {
+void Stretches::stream_steps_and_last() {
   FrontEnd& front_end = replica_->front_end;
   const std::int64_t before = stretch_.steps - 1;
   if (before > 0) {
@@ -162,7 +144,7 @@ void Lane::stream_steps_and_last() {
 }
 
 // What ends at this very moment is told after it.
-void Lane::stream_until(double time, FrontEnd& front_end) const {
+void Stretches::stream_until(double time, FrontEnd& front_end) const {
   if (work_ != Work::stretch || !replica_->common->streams()) return;
   const LockstepGroup* group = replica_->group;
   const std::int64_t over =
@@ -174,12 +156,12 @@ void Lane::stream_until(double time, FrontEnd& front_end) const {
   front_end.take_steps(start_ + first, last, over, stream_seconds());
 }
 
-std::int64_t Lane::steps_until(double time) const {
+std::int64_t Stretches::steps_until(double time) const {
   if (replica_->group != nullptr) return replica_->group->steps_until(member(), time);
   return stretch_.steps_until(time);
 }
 
-std::int64_t Lane::steps_over(double time) const {
+std::int64_t Stretches::steps_over(double time) const {
   if (replica_->group != nullptr) return replica_->group->steps_over(member(), time);
   const std::int64_t begun = stretch_.steps_until(time);
   return start_ + stretch_.seconds(begun) > time + kSameMoment ? begun - 1 : begun;

@@ -1,4 +1,4 @@
-#include "engine/serving/serving_problem.h"
+#include "engine/serving/fleet/serving_problem.h"
 
 #include <algorithm>
 

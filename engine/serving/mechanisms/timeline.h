@@ -12,10 +12,10 @@ namespace engine {
 
 class Timeline {
  public:
-  // Rows go to `rows`; null: there is no timeline.
-  void reset(const OutputSettings& settings, std::vector<TimelineRow>* rows);
+  // Rows go to `rows`; null: there is no timeline. True where there is one.
+  bool start(const OutputSettings& settings, std::vector<TimelineRow>* rows);
 
-  // When the next rows are due; kNever without a timeline.
+  // When the next rows are due.
   double next() const { return next_; }
   // Describes every replica at `next()`, or finds that this moment is left out.
   // `held`: requests that wait for any replica to take them; they count as the first one's.

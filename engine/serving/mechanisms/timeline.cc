@@ -1,14 +1,15 @@
-#include "engine/serving/timeline.h"
+#include "engine/serving/mechanisms/timeline.h"
 
 namespace engine {
 
-void Timeline::reset(const OutputSettings& settings, std::vector<TimelineRow>* rows) {
+bool Timeline::start(const OutputSettings& settings, std::vector<TimelineRow>* rows) {
   rows_ = settings.timeline.value > 0 ? rows : nullptr;
   distance_ = settings.timeline.value;
   most_ = settings.timeline_moments / 2 * 2;
   moments_ = 0;
   tokens_before_.clear();
   find_next();
+  return rows_ != nullptr;
 }
 
 void Timeline::find_next() {
