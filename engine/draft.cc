@@ -28,6 +28,7 @@ bool same_device(Device one, const Device& other) {
   one.power_assumed = other.power_assumed;
   one.rent_assumed = other.rent_assumed;
   one.purchase = other.purchase;
+  one.shared_memory = other.shared_memory;
   SystolicArray grid = other.array;
   grid.rows = one.array.rows;
   grid.columns = one.array.columns;

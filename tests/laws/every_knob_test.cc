@@ -129,14 +129,17 @@ axes:
       - {name: capacity, base: {task: serve, capacity: {slo: {ttft_mean: 300 ms}, tolerance: 0.2}}}
 )";
 
-// A point under pressure for each policy, and one for each router, whatever there is of them.
+// Points that have each policy, and each router, in turn, whatever there is of them.
+std::string point_of(std::string_view setting, std::string_view value) {
+  return std::string(setting) + " " + std::string(value);
+}
 template <class Add>
-void add_each(std::string_view setting, const Scenario& base, Add&& add) {
+void add_each(std::string_view setting, const std::string& name, const Scenario& base, Add&& add) {
   const Leaf& leaf = engine::leaf_at(engine::leaf_table().find_leaf(setting));
   for (std::size_t i = 0; i < leaf.names.size(); ++i) {
     Scenario scenario = base;
     engine::set_leaf(scenario, leaf, std::int64_t(i));
-    add(std::string(setting) + " " + std::string(leaf.names[i]), scenario);
+    add(point_of(setting, leaf.names[i]) + ", " + name, scenario);
   }
 }
 
@@ -170,8 +173,10 @@ const Points& points() {
       builder.build(i, point);
       const std::string& name = spec->space.label_columns()[0].values[std::size_t(point.labels[0])];
       add(name, point.scenario);
-      if (name == "full") add_each("serving.policy", point.scenario, add);
-      if (name == "predicted") add_each("serving.router", point.scenario, add);
+      if (name == "full" || name == "sglang" || name == "sarathi" || name == "static") {
+        add_each("serving.policy", name, point.scenario, add);
+      }
+      if (name == "predicted") add_each("serving.router", name, point.scenario, add);
       if (name == "decode" || name == "sarathi" || name == "sessions") {
         add(name + ", with samples", toys::with_rollout(point.scenario));
       }
@@ -394,17 +399,22 @@ TEST(EveryKnob, MovesNothingWhereItIsSaidNotToCount) {
   }
 }
 
-// What only some policies, or some routers, read moves the point of each whose row says so; of the others the law above holds.
+// What only some policies, or some routers, read moves a point of each whose row says so; of the others the law above holds.
 TEST(EveryKnob, OfAPolicyOrARouterMovesWhereItsRowSaysSo) {
-  for (const std::string setting : {"serving.policy", "serving.router"}) {
-    for (std::size_t p = 0; p < points().scenarios.size(); ++p) {
-      const Scenario& scenario = points().scenarios[p];
-      if (!points().names[p].starts_with(setting + " ")) continue;
-      for (std::size_t i = 0; i < engine::leaf_table().leaves.size(); ++i) {
-        const Leaf& leaf = engine::leaf_at(int(i));
-        if (engine::of_role(leaf) || !asks(int(i), setting)) continue;
-        if (engine::why_inert(int(i), scenario)) continue;
-        EXPECT_TRUE(moves(leaf, p)) << leaf.path << " under " << points().names[p];
+  for (const char* setting : {"serving.policy", "serving.router"}) {
+    const Leaf& chosen = engine::leaf_at(engine::leaf_table().find_leaf(setting));
+    for (std::size_t i = 0; i < engine::leaf_table().leaves.size(); ++i) {
+      const Leaf& leaf = engine::leaf_at(int(i));
+      if (engine::of_role(leaf) || !asks(int(i), setting)) continue;
+      for (const std::string_view value : chosen.names) {
+        bool counts = false, moved = false;
+        for (std::size_t p = 0; p < points().scenarios.size() && !moved; ++p) {
+          if (!points().names[p].starts_with(point_of(setting, value) + ",")) continue;
+          if (engine::why_inert(int(i), points().scenarios[p])) continue;
+          counts = true;
+          moved = moves(leaf, p);
+        }
+        EXPECT_EQ(counts, moved) << leaf.path << " under " << point_of(setting, value);
       }
     }
   }
