@@ -155,7 +155,7 @@ constexpr RowNote kNotes[] = {
      "spend more than a fifth of their time on what their power limit adds by lowering clocks "
      "(power_limited_share)",
      "'device.power_limit: unlimited' leaves the clock as it is"},
-    {"power_limited_share > 0.05 and device.power_assumed == true",
+    {"power_limited_share > 0.1 and device.power_assumed == true",
      "are slowed down by a power limit (power_limited_share), and by powers that nobody "
      "measured: shares of the limit as an H200 has them (device.power_assumed)",
      "'device.power_limit: unlimited' leaves the clock as it is"},
