@@ -24,14 +24,10 @@ constexpr std::string_view kStatePowers =
 
 constexpr RowNote kNotes[] = {
     // Loads that were not served, or not seen.
-    {"saturation == 'overloaded' and not (load.arrivals == 'trace' or load.arrivals == 'curve')",
+    {"saturation == 'overloaded'",
      "finish less than arrives (saturation overloaded): waits depend on how long the run was, and "
      "prices are those of a machine that is always full",
-     "state a lower 'load.rate', or more 'serving.replicas'"},
-    {"saturation == 'overloaded' and (load.arrivals == 'trace' or load.arrivals == 'curve')",
-     "fall behind the trace or the curve that they follow (saturation overloaded): waits depend on "
-     "how long it goes on",
-     "state more 'serving.replicas', a lower 'load.trace_speed', or a lower 'load.curve'"},
+     "state a lower 'load.rate', 'load.trace_speed' or 'load.curve', or more 'serving.replicas'"},
     {"given_up_share > 0.01",
      "turn away or fail more than 1% of what comes (given_up_share): latencies are those of the "
      "requests that were answered",

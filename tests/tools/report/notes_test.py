@@ -19,7 +19,7 @@ axes:
 """
 OVERLOADED = ("1 of 2 points finish less than arrives (saturation overloaded): waits depend on how long the run was, and prices are "
               "those of a machine that is always full; ")
-STATE = OVERLOADED + "state a lower 'load.rate', or more 'serving.replicas'"
+STATE = OVERLOADED + "state a lower 'load.rate', 'load.trace_speed' or 'load.curve', or more 'serving.replicas'"
 
 
 def llmsweep(*arguments):
