@@ -84,7 +84,8 @@ def main():
                 subprocess.run([arguments.binary, "run", tree_pages.SOURCE / "specs" / "sweeps" / f"{shown.sweep}.yaml", "-o", run, "--quiet"],
                                check=True, stderr=subprocess.DEVNULL)
                 verb, _folder, *options = shown.command
-                printed = subprocess.run([arguments.binary, verb, run, *options], check=True, capture_output=True, text=True).stdout
+                every = [] if "-n" in options else ["-n", "1000"]  # a page may show more rows than `top` prints by itself
+                printed = subprocess.run([arguments.binary, verb, run, *options, *every], check=True, capture_output=True, text=True).stdout
                 now = rows_now(shown, printed)
                 if now is None:
                     print(f"{where}: its columns are not those of 'llmsweep {shlex.join(shown.command)}'")
