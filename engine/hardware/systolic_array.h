@@ -29,6 +29,13 @@ inline constexpr const Condition& with_grid =
 inline constexpr const Condition& with_grid_figures =
     said<"task {}, which have figures of grids", task_has<&TaskTraits::shows_grids>>;
 
+// What energies and areas of a grid are made of, and no time.
+inline constexpr Range in_grid_figures = non_negative.neither()
+                                             .for_no_time()
+                                             .where(with_grid)
+                                             .where(with_grid_figures)
+                                             .where(where_requests_are);
+
 struct SystolicArray {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
@@ -54,38 +61,16 @@ struct SystolicArray {
           "lies in the grid)",
           any_value.where(with_grid));
     visit("multiply_energy", self.multiply_energy, "energy of one multiplication and its addition",
-          non_negative.neither()
-              .for_no_time()
-              .where(with_grid)
-              .where(with_grid_figures)
-              .where(where_requests_are));
+          in_grid_figures);
     visit("buffer_energy", self.buffer_energy,
-          "energy of one byte from or to the buffer (device.l2_capacity)",
-          non_negative.neither()
-              .for_no_time()
-              .where(with_grid)
-              .where(with_grid_figures)
-              .where(where_requests_are));
+          "energy of one byte from or to the buffer (device.l2_capacity)", in_grid_figures);
     visit("memory_energy", self.memory_energy, "energy of one byte from or to memory",
-          non_negative.neither()
-              .for_no_time()
-              .where(with_grid)
-              .where(with_grid_figures)
-              .where(where_requests_are));
+          in_grid_figures);
     visit("multiplier_area_um2", self.multiplier_area_um2,
-          "area of one multiplier with its adder, in square micrometres",
-          non_negative.neither()
-              .for_no_time()
-              .where(with_grid)
-              .where(with_grid_figures)
-              .where(where_requests_are));
+          "area of one multiplier with its adder, in square micrometres", in_grid_figures);
     visit("buffer_area_mm2", self.buffer_area_mm2,
           "area of a MiB of the buffer (device.l2_capacity), in square millimetres",
-          non_negative.neither()
-              .for_no_time()
-              .where(with_grid)
-              .where(with_grid_figures)
-              .where(where_requests_are));
+          in_grid_figures);
   }
 
   bool operator==(const SystolicArray&) const = default;
